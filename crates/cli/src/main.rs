@@ -1,0 +1,3 @@
+//! The linkwork command.
+
+fn main() {}

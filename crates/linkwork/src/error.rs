@@ -1,0 +1,66 @@
+//! What is said when something is wrong: where, what with which number, and what to try.
+
+use std::fmt;
+
+/// One thing wrong in a scene or in a call that changes a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SceneError {
+    /// Where it is, as in `joints[3].axis`.
+    pub path: String,
+    /// What is wrong, with its number and unit.
+    pub problem: String,
+    /// What to try.
+    pub hint: Option<String>,
+}
+
+impl SceneError {
+    /// An error at a path.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        SceneError { path: path.into(), problem: problem.into(), hint: None }
+    }
+
+    /// Adds what to try.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for SceneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.problem)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SceneError {}
+
+/// Everything wrong that [`World::build`](crate::World::build) found, at least one problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    /// The problems in the order in which they stand in the scene.
+    pub problems: Vec<SceneError>,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl From<SceneError> for BuildError {
+    fn from(problem: SceneError) -> Self {
+        BuildError { problems: vec![problem] }
+    }
+}
