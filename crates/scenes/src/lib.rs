@@ -1,1 +1,82 @@
-//! Named scenes.
+//! Named scenes with parameters, written once for tests, benches, the command line and the viewer.
+//!
+//! ```
+//! let pendulum = linkwork_scenes::find("double-pendulum").unwrap().default_scene();
+//! assert_eq!(pendulum.bodies.len(), 2);
+//!
+//! let lift = linkwork_scenes::find("scissor-lift").unwrap();
+//! let tall = lift.build(&[("pairs".to_string(), 50.0)]).unwrap();
+//! assert_eq!(tall.bodies.len(), 101);
+//! ```
+
+mod parameters;
+mod place;
+
+mod double_pendulum;
+mod four_bar;
+mod scissor_lift;
+mod top;
+mod tree;
+mod wrecking_ball;
+
+use linkwork::Scene;
+pub use parameters::{Parameter, ParameterError};
+use parameters::{Values, nearest};
+
+/// A scene that can be built by name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name, in lower case with hyphens.
+    pub name: &'static str,
+    /// One sentence on what it shows.
+    pub summary: &'static str,
+    /// What it can be built with.
+    pub parameters: &'static [Parameter],
+    build: fn(&Values) -> Result<Scene, ParameterError>,
+}
+
+impl Entry {
+    /// The scene with some parameters set and the others at their defaults; of two settings of one parameter the later counts.
+    pub fn build(&self, settings: &[(String, f64)]) -> Result<Scene, ParameterError> {
+        let mut values = Values::defaults(self.name, self.parameters);
+        for (name, value) in settings {
+            values.set(name, *value)?;
+        }
+        let mut scene = (self.build)(&values)?;
+        scene.name = self.name.to_string();
+        scene.description = self.summary.to_string();
+        Ok(scene)
+    }
+
+    /// The scene with every parameter at its default.
+    pub fn default_scene(&self) -> Scene {
+        self.build(&[]).expect("defaults are allowed, as a test checks for every scene")
+    }
+}
+
+/// Every scene, in the order in which they are listed.
+pub fn all() -> &'static [Entry] {
+    static ENTRIES: &[Entry] = &[
+        double_pendulum::ENTRY,
+        four_bar::ENTRY,
+        scissor_lift::ENTRY,
+        tree::STAR,
+        top::ENTRY,
+        tree::TREE,
+        wrecking_ball::ENTRY,
+    ];
+    ENTRIES
+}
+
+/// The scene of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    all().iter().find(|entry| entry.name == name)
+}
+
+/// The name of a scene that was probably meant by a misspelt one.
+pub fn suggest(name: &str) -> Option<&'static str> {
+    nearest(name, all().iter().map(|entry| entry.name))
+}
+
+#[cfg(test)]
+mod tests;
