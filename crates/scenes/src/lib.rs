@@ -12,11 +12,17 @@
 mod parameters;
 mod place;
 
+mod crane_load;
 mod double_pendulum;
 mod four_bar;
+mod peaucellier;
 mod scissor_lift;
+mod spider;
+mod stewart;
+mod strandbeest;
 mod top;
 mod tree;
+mod walker;
 mod wrecking_ball;
 
 use linkwork::Scene;
@@ -57,12 +63,18 @@ impl Entry {
 /// Every scene, in the order in which they are listed.
 pub fn all() -> &'static [Entry] {
     static ENTRIES: &[Entry] = &[
+        crane_load::ENTRY,
         double_pendulum::ENTRY,
         four_bar::ENTRY,
+        peaucellier::ENTRY,
         scissor_lift::ENTRY,
+        spider::ENTRY,
         tree::STAR,
+        stewart::ENTRY,
+        strandbeest::ENTRY,
         top::ENTRY,
         tree::TREE,
+        walker::ENTRY,
         wrecking_ball::ENTRY,
     ];
     ENTRIES

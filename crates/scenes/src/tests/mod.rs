@@ -1,6 +1,7 @@
 //! Geometry checked without the engine: what a scene says must hold before anything moves.
 
 mod exact;
+mod mechanisms;
 mod parameters;
 mod wellformed;
 
