@@ -1,0 +1,5 @@
+//! Scene files as a user meets them: round trips, mistakes, and files that are no scene files.
+
+mod hostile;
+mod mistakes;
+mod round_trip;
