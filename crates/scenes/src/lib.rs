@@ -22,6 +22,7 @@ mod stewart;
 mod strandbeest;
 mod top;
 mod tree;
+mod tube;
 mod walker;
 mod wrecking_ball;
 
@@ -74,6 +75,7 @@ pub fn all() -> &'static [Entry] {
         strandbeest::ENTRY,
         top::ENTRY,
         tree::TREE,
+        tube::ENTRY,
         walker::ENTRY,
         wrecking_ball::ENTRY,
     ];

@@ -2,6 +2,7 @@
 
 use glam::{DVec2, DVec3};
 use linkwork::Scene;
+use linkwork::scene::{Geometry, JointKind, Motor};
 
 use super::{Motion, body, build, total_rows};
 use crate::strandbeest::{Leg, jansen};
@@ -94,7 +95,7 @@ fn peaucelliers_point_lies_on_the_line_in_every_pose() {
 
 fn bar_length(scene: &Scene, name: &str) -> f64 {
     match body(scene, name).shapes[0].geometry {
-        linkwork::scene::Geometry::Box { size } => size[0],
+        Geometry::Box { size } => size[0],
         ref other => panic!("not a bar: {other:?}"),
     }
 }
@@ -143,7 +144,7 @@ fn stewart_rams_reach_the_pose_asked_for() {
     assert_eq!((scene.bodies.len(), total_rows(&scene)), (14, 72));
     let still = build("stewart", &[("surge", 0.0), ("heave", 0.0), ("roll", 0.0), ("pitch", 0.0), ("yaw", 0.0)]);
     for joint in still.joints.iter().filter(|joint| joint.name.starts_with("ram")) {
-        let Some(linkwork::scene::Motor::Servo { target, .. }) = joint.coordinates[0].motor else { panic!("no servo") };
+        let Some(Motor::Servo { target, .. }) = joint.coordinates[0].motor else { panic!("no servo") };
         assert!(target.abs() < 1e-12, "a platform that stays needs no stroke");
     }
 }
@@ -152,5 +153,28 @@ fn stewart_rams_reach_the_pose_asked_for() {
 fn larger_scenes_have_the_rows_that_are_quoted() {
     for (name, rows) in [("spider", 653), ("walker", 126)] {
         assert_eq!(total_rows(&build(name, &[])), rows, "{name}");
+    }
+}
+
+#[test]
+fn tube_is_as_large_as_tomcins() {
+    let scene = build("tube", &[("rings", 8.0)]);
+    let rows = total_rows(&scene);
+    assert_eq!((scene.bodies.len(), rows), (3220, 18_680));
+    assert!((rows as f64 / 18_981.0 - 1.0).abs() < 0.02);
+}
+
+/// Joints are placed in the world, so what can go wrong is a rod that does not reach its hub.
+#[test]
+fn tube_rods_reach_from_hub_to_hub() {
+    let scene = build("tube", &[("rings", 2.0)]);
+    for joint in scene.joints.iter().filter(|joint| joint.kind == JointKind::Universal) {
+        let at = DVec3::from(joint.at.unwrap());
+        let hub = body(&scene, joint.a.as_deref().unwrap());
+        assert!((DVec3::from(hub.position) - at).length() < 1e-12, "{}", joint.name);
+        let rod = body(&scene, joint.b.as_deref().unwrap());
+        let Geometry::Cylinder { length, .. } = rod.shapes[0].geometry else { panic!("{} is no rod", rod.name) };
+        let local = Motion::of(&scene, Some(&rod.name)).turn.inverse() * (at - DVec3::from(rod.position));
+        assert!((local.abs() - DVec3::X * length / 2.0).length() < 1e-12, "{}", joint.name);
     }
 }

@@ -3,6 +3,7 @@
 mod exact;
 mod mechanisms;
 mod parameters;
+mod rank;
 mod wellformed;
 
 use glam::{DQuat, DVec3};
