@@ -11,10 +11,14 @@
 
 mod parameters;
 mod place;
+mod ram;
 
+mod car;
 mod crane_load;
 mod double_pendulum;
+mod excavator;
 mod four_bar;
+mod joints;
 mod peaucellier;
 mod scissor_lift;
 mod spider;
@@ -64,9 +68,12 @@ impl Entry {
 /// Every scene, in the order in which they are listed.
 pub fn all() -> &'static [Entry] {
     static ENTRIES: &[Entry] = &[
+        car::ENTRY,
         crane_load::ENTRY,
         double_pendulum::ENTRY,
+        excavator::ENTRY,
         four_bar::ENTRY,
+        joints::ENTRY,
         peaucellier::ENTRY,
         scissor_lift::ENTRY,
         spider::ENTRY,

@@ -107,17 +107,20 @@ fn add_ram(scene: &mut Scene, ram: usize, foot: DVec3, head: DVec3, extension: f
 }
 
 fn base_angle(ram: usize) -> f64 {
-    pair_angle(ram / 2) + if ram % 2 == 0 { -HALF_PAIR } else { HALF_PAIR }
+    pair_angle(ram) + lean(ram) * HALF_PAIR
 }
 
-/// Pairs of the platform stand between those of the base, so each ram leans over to its neighbour's side.
+/// Pairs of the platform stand between those of the base, so the rams of a base pair lean apart.
 fn platform_angle(ram: usize) -> f64 {
-    let sixth = std::f64::consts::TAU / 6.0;
-    if ram % 2 == 0 { pair_angle(ram / 2) - sixth + HALF_PAIR } else { pair_angle(ram / 2) + sixth - HALF_PAIR }
+    pair_angle(ram) + lean(ram) * (std::f64::consts::TAU / 6.0 - HALF_PAIR)
 }
 
-fn pair_angle(pair: usize) -> f64 {
-    pair as f64 * std::f64::consts::TAU / 3.0
+fn pair_angle(ram: usize) -> f64 {
+    (ram / 2) as f64 * std::f64::consts::TAU / 3.0
+}
+
+fn lean(ram: usize) -> f64 {
+    if ram.is_multiple_of(2) { -1.0 } else { 1.0 }
 }
 
 fn on_circle(radius: f64, angle: f64) -> DVec3 {

@@ -178,3 +178,38 @@ fn tube_rods_reach_from_hub_to_hub() {
         assert!((local.abs() - DVec3::X * length / 2.0).length() < 1e-12, "{}", joint.name);
     }
 }
+
+#[test]
+fn excavator_weighs_eight_tonnes_without_its_load() {
+    let mass =
+        |load: f64| build("excavator", &[("load", load)]).bodies.iter().filter_map(|body| body.mass).sum::<f64>();
+    assert_close(mass(0.0), 8000.0, "empty");
+    assert_close(mass(1000.0), 9000.0, "loaded");
+}
+
+#[test]
+fn every_kind_of_joint_is_on_show() {
+    let scene = build("joints", &[]);
+    let kinds = [
+        JointKind::Ball,
+        JointKind::Hinge,
+        JointKind::Slider,
+        JointKind::Cylindrical,
+        JointKind::Planar,
+        JointKind::Universal,
+        JointKind::Fixed,
+        JointKind::PointOnLine,
+        JointKind::PointOnPlane,
+        JointKind::Orientation,
+        JointKind::Distance,
+        JointKind::Rope,
+        JointKind::Screw,
+        JointKind::Gear,
+        JointKind::Rack,
+        JointKind::Differential,
+    ];
+    for kind in kinds {
+        let on_show = scene.joints.iter().any(|joint| joint.kind == kind && joint.name.ends_with(".joint"));
+        assert!(on_show, "{kind:?} has no exhibit");
+    }
+}

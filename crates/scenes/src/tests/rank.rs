@@ -105,6 +105,9 @@ fn mechanisms_have_the_freedoms_their_headers_promise() {
     assert_counts("walker", &[], 6, 18);
     assert_counts("crane-load", &[], 6, 0);
     assert_counts("stewart", &[], 6, 0);
+    assert_counts("car", &[], 9, 0);
+    assert_counts("car", &[("held", 0.0)], 15, 0);
+    assert_counts("excavator", &[], 4, 12);
 }
 
 #[test]

@@ -18,6 +18,19 @@ fn every_scene() -> Vec<Scene> {
         ("wrecking-ball", &[("links", 1.0), ("mass", 1e6)]),
         ("scissor-lift", &[("pairs", 1.0)]),
         ("scissor-lift", &[("pairs", 50.0)]),
+        ("car", &[("held", 0.0), ("steer", -30.0)]),
+        ("crane-load", &[("load", 1e6)]),
+        ("excavator", &[("load", 0.0), ("motion", 1.0)]),
+        ("peaucellier", &[("angle", -41.4)]),
+        ("peaucellier", &[("angle", 0.0)]),
+        ("spider", &[("legs", 1.0)]),
+        ("spider", &[("legs", 200.0)]),
+        ("stewart", &[("heave", -0.2), ("pitch", 15.0), ("yaw", -20.0)]),
+        ("strandbeest", &[("legs", 1.0), ("fixed_frame", 0.0)]),
+        ("strandbeest", &[("legs", 50.0), ("load", 20.0)]),
+        ("tube", &[("rings", 1.0), ("cells", 5.0)]),
+        ("tube", &[("rings", 20.0)]),
+        ("walker", &[("legs", 12.0), ("held", 0.0)]),
         ("top", &[("steady", 1.0)]),
         ("top", &[("tilt", 90.0), ("steady", 1.0)]),
         ("top", &[("tilt", 180.0), ("spin", -3.0)]),
@@ -211,7 +224,9 @@ fn velocities_at_the_start_keep_joints_closed() {
 #[test]
 fn joints_touch_the_shapes_of_their_bodies() {
     for scene in every_scene() {
-        for joint in &scene.joints {
+        // Where orientation is all that is held, or nothing is free, the point is only a reference.
+        let has_a_place = |joint: &&Joint| !matches!(joint.kind, JointKind::Fixed | JointKind::Orientation);
+        for joint in scene.joints.iter().filter(has_a_place) {
             let Some(point) = joint.at.map(DVec3::from) else { continue };
             for name in [&joint.a, &joint.b].into_iter().flatten().filter(|name| *name != WORLD) {
                 let motion = Motion::of(&scene, Some(name));
