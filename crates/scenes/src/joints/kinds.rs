@@ -182,7 +182,7 @@ fn gear(show: &mut Exhibit) {
 /// A pinion on a spring pushes a toothed bar to and fro.
 fn rack(show: &mut Exhibit) {
     let radius = 0.25;
-    show.mount([hook(DVec3::ZERO)]);
+    show.mount([hook(DVec3::ZERO), hook(DVec3::new(0.0, 0.1, radius + 0.04))]);
     let turning = DVec3::Y * 6.0;
     show.part(wheel("pinion", show.at, radius).moving(DVec3::ZERO, turning));
     let bar_center = show.point(0.0, 0.0, radius + 0.04);
