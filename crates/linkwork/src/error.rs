@@ -64,3 +64,40 @@ impl From<SceneError> for BuildError {
         BuildError { problems: vec![problem] }
     }
 }
+
+/// Why a step could not be taken. The world is as it was before.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepError {
+    /// A parameter of the step is out of range.
+    Parameter(SceneError),
+    /// The user moved bodies to where this joint cannot be closed.
+    CannotAssemble {
+        /// The joint with the largest gap, by name.
+        joint: String,
+        /// What remains open, m or rad.
+        gap: f64,
+    },
+    /// The state is no longer finite, beginning with this body.
+    NotFinite {
+        /// The body, by name.
+        body: String,
+    },
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StepError::Parameter(e) => write!(f, "{e}"),
+            StepError::CannotAssemble { joint, gap } => write!(
+                f,
+                "joint \"{joint}\" cannot be closed from where its bodies were put: {gap:.3e} m or rad remain (move the bodies of a mechanism together)"
+            ),
+            StepError::NotFinite { body } => write!(
+                f,
+                "body \"{body}\" would leave the range of numbers (check forces and velocities applied to it)"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StepError {}

@@ -1,0 +1,79 @@
+//! Bodies of a running world.
+
+use crate::math::inertia::MassProperties;
+use crate::math::{Placed, Pose, Twist};
+use crate::scene::{BodyKind, Shape};
+use glam::{DQuat, DVec3};
+
+/// A body: its state is kept at the centre of mass, in principal axes.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyState {
+    pub name: String,
+    pub kind: BodyKind,
+    pub mass: MassProperties,
+    /// Centre of mass.
+    pub x: DVec3,
+    /// World from principal axes.
+    pub q: DQuat,
+    /// Velocity of the centre of mass.
+    pub v: DVec3,
+    /// Angular velocity, world axes.
+    pub w: DVec3,
+    /// Linear and angular acceleration of the last step, for the robust step: (v̇, body Ω̇), algorithmic and true.
+    pub memory: Accelerations,
+    pub gravity_scale: f64,
+    pub linear_damping: f64,
+    pub angular_damping: f64,
+    /// Applied by the user since the last step, at the centre of mass.
+    pub force: DVec3,
+    pub torque: DVec3,
+    pub shapes: Vec<Shape>,
+}
+
+/// What generalised-α carries from step to step: its averaged acceleration and the true one, hat coordinates of the body.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Accelerations {
+    pub averaged: [f64; 6],
+    pub last: [f64; 6],
+}
+
+impl BodyState {
+    pub fn is_dynamic(&self) -> bool {
+        self.kind == BodyKind::Dynamic
+    }
+
+    pub fn placed(&self) -> Placed {
+        Placed::new(self.x, self.q)
+    }
+
+    pub fn pose(&self) -> Pose {
+        let orientation = self.q * self.mass.axes.inverse();
+        Pose { position: self.x - orientation * self.mass.center, orientation }
+    }
+
+    pub fn set_pose(&mut self, pose: Pose) {
+        self.x = pose.transform(self.mass.center);
+        self.q = (pose.orientation * self.mass.axes).normalize();
+    }
+
+    pub fn twist(&self) -> Twist {
+        let lever = self.pose().position - self.x;
+        Twist { linear: self.v + self.w.cross(lever), angular: self.w }
+    }
+
+    pub fn set_twist(&mut self, twist: Twist) {
+        let lever = self.x - self.pose().position;
+        self.v = twist.linear + twist.angular.cross(lever);
+        self.w = twist.angular;
+    }
+
+    /// A point of the body frame, in the principal frame at the centre of mass.
+    pub fn to_principal(&self, point: DVec3) -> DVec3 {
+        self.mass.axes.inverse() * (point - self.mass.center)
+    }
+
+    /// A direction of the body frame, in the principal frame.
+    pub fn direction_to_principal(&self, direction: DVec3) -> DVec3 {
+        self.mass.axes.inverse() * direction
+    }
+}

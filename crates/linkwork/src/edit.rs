@@ -1,0 +1,688 @@
+//! Changing a world: insert, remove, move, push, drive. Every call checks its numbers first and changes nothing if they are wrong.
+
+use crate::body::{Accelerations, BodyState};
+use crate::error::SceneError;
+use crate::handle::{BodyId, JointId};
+use crate::joint::compile::{self, is_coupling};
+use crate::joint::drive::Drive;
+use crate::joint::rows::Part;
+use crate::joint::{BlackBox, Coupling, CouplingTerm, JointModel, JointState};
+use crate::math::inertia::{MassProperties, mass_properties};
+use crate::math::{Pose, Twist};
+use crate::scene::{Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Spring, WORLD};
+use crate::world::World;
+use glam::{DMat3, DQuat, DVec3};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Checked<T> = Result<T, SceneError>;
+
+/// Largest coordinate, m, and largest speed, m/s and rad/s, that are taken for meant.
+const FARTHEST: f64 = 1e9;
+const FASTEST: f64 = 1e7;
+
+/// Names to ids while a scene is being built.
+#[derive(Default)]
+pub(crate) struct Namer {
+    bodies: HashMap<String, BodyId>,
+    joints: HashMap<String, JointId>,
+}
+
+fn named(name: &str, what: &str, id: impl std::fmt::Debug) -> String {
+    if name.is_empty() { format!("{what} {id:?}") } else { name.to_string() }
+}
+
+fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
+    if !v.is_finite() {
+        return Err(SceneError::new(path, format!("{v} is not finite")).hint("give three numbers"));
+    }
+    if v.abs().max_element() > most {
+        return Err(SceneError::new(path, format!("{v} {unit} is beyond {most:e} {unit}")).hint("use SI units"));
+    }
+    Ok(v)
+}
+
+fn scalar(path: &str, value: f64, least: f64) -> Checked<f64> {
+    match value.is_finite() && value >= least && value.abs() <= 1e12 {
+        true => Ok(value),
+        false => Err(SceneError::new(path, format!("{value} must be finite and at least {least}"))),
+    }
+}
+
+fn quaternion(path: &str, w_x_y_z: [f64; 4]) -> Checked<DQuat> {
+    let [w, x, y, z] = w_x_y_z;
+    let q = DQuat::from_xyzw(x, y, z, w);
+    let length = q.length();
+    if !(length.is_finite() && length > 1e-6) {
+        return Err(SceneError::new(path, format!("({w}, {x}, {y}, {z}) is not a quaternion of a rotation"))
+            .hint("(1, 0, 0, 0) is no rotation; the order is (w, x, y, z)"));
+    }
+    Ok(if (length - 1.0).abs() < 1e-15 { q } else { q.normalize() })
+}
+
+fn check_geometry(path: &str, geometry: &Geometry) -> Checked<()> {
+    let positive = |key: &str, value: f64| match value.is_finite() && value > 0.0 && value < FARTHEST {
+        true => Ok(()),
+        false => Err(SceneError::new(format!("{path}.{key}"), format!("{value} m is not a positive length"))),
+    };
+    match *geometry {
+        Geometry::Sphere { radius } => positive("sphere.radius", radius),
+        Geometry::Box { size } => size.iter().try_for_each(|&s| positive("box.size", s)),
+        Geometry::Capsule { radius, length } => {
+            positive("capsule.radius", radius)?;
+            positive("capsule.length", length)
+        }
+        Geometry::Cylinder { radius, length } => {
+            positive("cylinder.radius", radius)?;
+            positive("cylinder.length", length)
+        }
+    }
+}
+
+fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
+    let at = |key: &str| format!("{path}.{key}");
+    if body.name == WORLD {
+        return Err(SceneError::new(at("name"), "\"world\" is the name of the immovable world").hint("choose another"));
+    }
+    for (i, shape) in body.shapes.iter().enumerate() {
+        check_geometry(&at(&format!("shapes[{i}].geometry")), &shape.geometry)?;
+        bounded(&at(&format!("shapes[{i}].position")), shape.position.into(), FARTHEST, "m")?;
+        quaternion(&at(&format!("shapes[{i}].orientation")), shape.orientation)?;
+    }
+    let mass = match body.kind {
+        BodyKind::Dynamic => mass_properties(body).map_err(|e| SceneError::new(at(e.key), e.problem).hint(e.hint))?,
+        _ => MassProperties { mass: 1.0, center: DVec3::ZERO, moments: DVec3::ONE, axes: DQuat::IDENTITY },
+    };
+    let pose = Pose {
+        position: bounded(&at("position"), body.position.into(), FARTHEST, "m")?,
+        orientation: quaternion(&at("orientation"), body.orientation)?,
+    };
+    let twist = Twist {
+        linear: bounded(&at("velocity"), body.velocity.into(), FASTEST, "m/s")?,
+        angular: bounded(&at("angular_velocity"), body.angular_velocity.into(), FASTEST, "rad/s")?,
+    };
+    if body.kind == BodyKind::Static && twist != Twist::default() {
+        return Err(SceneError::new(at("velocity"), "a static body does not move").hint("make it kinematic"));
+    }
+    let mut state = BodyState {
+        name: body.name.clone(),
+        kind: body.kind,
+        mass,
+        x: DVec3::ZERO,
+        q: DQuat::IDENTITY,
+        v: DVec3::ZERO,
+        w: DVec3::ZERO,
+        memory: Accelerations::default(),
+        gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, -1e12)?,
+        linear_damping: scalar(&at("linear_damping"), body.linear_damping, 0.0)?,
+        angular_damping: scalar(&at("angular_damping"), body.angular_damping, 0.0)?,
+        force: DVec3::ZERO,
+        torque: DVec3::ZERO,
+        shapes: body.shapes.clone(),
+    };
+    state.set_pose(pose);
+    state.set_twist(twist);
+    Ok(state)
+}
+
+impl World {
+    pub(crate) fn insert_body(&mut self, body: &Body, path: &str, namer: &mut Namer) -> Checked<BodyId> {
+        let state = body_state(body, path)?;
+        if !body.name.is_empty() && namer.bodies.contains_key(&body.name) {
+            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name)));
+        }
+        let id = self.bodies.insert(state);
+        let name = named(&body.name, "body", id);
+        if let Some(b) = self.bodies.get_mut(id) {
+            b.name.clone_from(&name);
+        }
+        namer.bodies.insert(name, id);
+        self.graph_version += 1;
+        Ok(id)
+    }
+
+    pub(crate) fn insert_joints(&mut self, joints: &[Joint], namer: &mut Namer, problems: &mut Vec<SceneError>) {
+        // couplings name joints that may stand after them
+        for coupling in [false, true] {
+            for (i, joint) in joints.iter().enumerate().filter(|(_, j)| is_coupling(j.kind) == coupling) {
+                problems.extend(self.insert_joint(joint, &format!("joints[{i}]"), namer).err());
+            }
+        }
+    }
+
+    fn insert_joint(&mut self, joint: &Joint, path: &str, namer: &mut Namer) -> Checked<JointId> {
+        if !joint.name.is_empty() && namer.joints.contains_key(&joint.name) {
+            return Err(SceneError::new(
+                format!("{path}.name"),
+                format!("\"{}\" is taken by another joint", joint.name),
+            ));
+        }
+        let state = self.joint_state(joint, path, namer)?;
+        let id = self.joints.insert(state);
+        let name = named(&joint.name, "joint", id);
+        if let Some(j) = self.joints.get_mut(id) {
+            j.name.clone_from(&name);
+        }
+        namer.joints.insert(name, id);
+        self.graph_version += 1;
+        Ok(id)
+    }
+
+    fn joint_state(&self, joint: &Joint, path: &str, namer: &Namer) -> Checked<JointState> {
+        if is_coupling(joint.kind) {
+            return self.coupling_state(joint, path, namer);
+        }
+        let find = |key: &str, name: &Option<String>| match name.as_deref() {
+            None | Some(WORLD) => Ok(None),
+            Some(name) => namer.bodies.get(name).copied().map(Some).ok_or_else(|| {
+                let error = SceneError::new(format!("{path}.{key}"), format!("there is no body \"{name}\""));
+                match nearest(name, namer.bodies.keys()) {
+                    Some(close) => error.hint(format!("did you mean \"{close}\"?")),
+                    None => error,
+                }
+            }),
+        };
+        let (a, b) = (find("a", &joint.a)?, find("b", &joint.b)?);
+        if a == b {
+            return Err(SceneError::new(format!("{path}.b"), "joins a body to itself").hint("name two bodies"));
+        }
+        let dynamic = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id)).is_some_and(BodyState::is_dynamic);
+        if !dynamic(a) && !dynamic(b) {
+            return Err(SceneError::new(path, "joins two things that forces cannot move").hint("make one body dynamic"));
+        }
+        let body = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id));
+        let model = compile::model(joint, path, body(a), body(b))?;
+        let mut drives = compile::drives(joint.kind, &joint.coordinates, path)?;
+        let place = |id: Option<BodyId>| body(id).map_or(crate::math::Placed::WORLD, BodyState::placed);
+        for (drive, (_, kind)) in drives.iter_mut().zip(model.coordinates) {
+            drive.value = kind.raw(&model, &place(a), &place(b));
+        }
+        let soft = drives.iter().filter(|d| d.is_soft()).count();
+        if model.row_count() + soft > crate::joint::MAX_ROWS {
+            return Err(SceneError::new(
+                format!("{path}.coordinates"),
+                format!(
+                    "{soft} springs, dampers and servos on a joint that holds {} rows: more than six in all",
+                    model.row_count()
+                ),
+            )
+            .hint("put the rest on a second joint between the same bodies"));
+        }
+        Ok(JointState {
+            name: joint.name.clone(),
+            description: joint.clone(),
+            a,
+            b,
+            model,
+            drives,
+            coupling: None,
+            memory: Default::default(),
+        })
+    }
+
+    fn coupling_state(&self, joint: &Joint, path: &str, namer: &Namer) -> Checked<JointState> {
+        let model = compile::model_of_coupling(joint, path)?;
+        let mut found = Vec::new();
+        for (k, name) in joint.joints.iter().enumerate() {
+            let at = format!("{path}.joints[{k}]");
+            let id = namer.joints.get(name).copied().ok_or_else(|| {
+                let error = SceneError::new(&at, format!("there is no joint \"{name}\" between bodies"));
+                match nearest(name, namer.joints.keys()) {
+                    Some(close) => error.hint(format!("did you mean \"{close}\"?")),
+                    None => error,
+                }
+            })?;
+            let state = self.joints.get(id).filter(|j| !j.is_coupling() && !j.drives.is_empty());
+            let Some(state) = state else {
+                return Err(SceneError::new(at, format!("joint \"{name}\" has no coordinate to couple"))
+                    .hint("couple hinges, sliders, screws or cylindrical joints"));
+            };
+            found.push((id, state));
+        }
+        let number = |key: &str, value: Option<f64>, hint: &str| match value {
+            Some(v) if v.is_finite() && v != 0.0 && v.abs() < 1e9 => Ok(v),
+            Some(v) => Err(SceneError::new(format!("{path}.{key}"), format!("{v} is not a usable ratio")).hint(hint)),
+            None => Err(SceneError::new(format!("{path}.{key}"), "missing").hint(hint)),
+        };
+        let factors = match joint.kind {
+            JointKind::Gear => {
+                vec![-number("ratio", joint.ratio, "second joint's motion per motion of the first")?, 1.0]
+            }
+            JointKind::Rack => vec![-number("radius", joint.radius, "metres of displacement per radian")?, 1.0],
+            _ => vec![-0.5, -0.5, 1.0],
+        };
+        // a rack drives a displacement, everything else the joint's first coordinate
+        let coordinate = |k: usize, state: &JointState| {
+            let wants_length = joint.kind == JointKind::Rack && k == 1;
+            let wants_angle = joint.kind == JointKind::Rack && k == 0;
+            let fits = |c: &(&str, crate::joint::coordinate::CoordinateKind)| {
+                !(wants_length && c.1.is_angle() || wants_angle && !c.1.is_angle())
+            };
+            state.model.coordinates.iter().position(fits)
+        };
+        let mut terms = Vec::new();
+        let mut offset = 0.0;
+        for (k, (id, state)) in found.iter().enumerate() {
+            let Some(c) = coordinate(k, state) else {
+                let what = if k == 0 { "an angle" } else { "a displacement" };
+                return Err(SceneError::new(
+                    format!("{path}.joints[{k}]"),
+                    format!("joint \"{}\" has no {what}", state.name),
+                ));
+            };
+            terms.push(CouplingTerm { joint: *id, coordinate: c, factor: factors[k] });
+            offset += factors[k] * state.drives[c].value;
+        }
+        Ok(JointState {
+            name: joint.name.clone(),
+            description: joint.clone(),
+            a: None,
+            b: None,
+            model,
+            drives: Vec::new(),
+            coupling: Some(Coupling { terms, offset }),
+            memory: Default::default(),
+        })
+    }
+
+    pub(crate) fn check_limits_at_start(&self, path: &str) -> Checked<()> {
+        for (index, (_, joint)) in self.joints.iter().enumerate() {
+            for (drive, (name, kind)) in joint.drives.iter().zip(joint.model.coordinates) {
+                let Some(limit) = drive.limit else { continue };
+                let unit = if kind.is_angle() { "rad" } else { "m" };
+                let low = limit.min.is_some_and(|m| drive.value < m - 1e-6);
+                let high = limit.max.is_some_and(|m| drive.value > m + 1e-6);
+                if low || high {
+                    let show = |b: Option<f64>| b.map_or("-".into(), |b| format!("{b}"));
+                    let (value, lo, hi) = (drive.value, show(limit.min), show(limit.max));
+                    return Err(SceneError::new(
+                        format!("{path}[{index}].coordinates"),
+                        format!(
+                            "joint \"{}\": {name} starts at {value:.6} {unit}, outside its limits {lo} to {hi}",
+                            joint.name
+                        ),
+                    )
+                    .hint("start inside the limits, or widen them"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn namer(&self) -> Namer {
+        Namer {
+            bodies: self.bodies.iter().map(|(id, b)| (b.name.clone(), id)).collect(),
+            joints: self.joints.iter().map(|(id, j)| (j.name.clone(), id)).collect(),
+        }
+    }
+
+    /// Adds a body.
+    pub fn add_body(&mut self, body: &Body) -> Checked<BodyId> {
+        let mut namer = self.namer();
+        self.insert_body(body, "body", &mut namer)
+    }
+
+    /// Adds a joint. Its bodies are closed onto it at once; if they cannot be, it is refused and nothing has changed.
+    pub fn add_joint(&mut self, joint: &Joint) -> Checked<JointId> {
+        let mut namer = self.namer();
+        self.keeping_state(|world| {
+            let id = world.insert_joint(joint, "joint", &mut namer)?;
+            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            Ok(id)
+        })
+    }
+
+    /// Adds a joint that a function defines, between frames on two bodies (`None`: the world).
+    pub fn add_black_box_joint(
+        &mut self,
+        name: &str,
+        a: Option<(BodyId, Frame)>,
+        b: Option<(BodyId, Frame)>,
+        black_box: Arc<dyn BlackBox>,
+    ) -> Checked<JointId> {
+        let namer = self.namer();
+        if namer.joints.contains_key(name) {
+            return Err(SceneError::new("joint.name", format!("\"{name}\" is taken by another joint")));
+        }
+        let body_name = |side: &Option<(BodyId, Frame)>| match side {
+            None => Ok(WORLD.to_string()),
+            Some((id, _)) => self.body_name(*id).map(str::to_string).ok_or_else(|| gone("body")),
+        };
+        let mut joint = Joint::new(JointKind::Fixed, name, body_name(&a)?, body_name(&b)?);
+        let frame = |side: &Option<(BodyId, Frame)>| {
+            let mut frame = side.map_or(Frame::default(), |s| s.1);
+            frame.reference = frame.reference.or(Some(DVec3::from(frame.axis).any_orthogonal_vector().into()));
+            frame
+        };
+        joint.frame_a = Some(frame(&a));
+        joint.frame_b = Some(frame(&b));
+        let mut state = self.joint_state(&joint, "joint", &namer)?;
+        state.model.parts = &[Part::BlackBox];
+        state.model.black_box = Some(black_box);
+        self.keeping_state(|world| {
+            let id = world.joints.insert(state);
+            world.graph_version += 1;
+            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            Ok(id)
+        })
+    }
+
+    /// Runs a change and takes it back if it fails.
+    fn keeping_state<T>(&mut self, change: impl FnOnce(&mut World) -> Checked<T>) -> Checked<T> {
+        let before = self.snapshot();
+        change(self).inspect_err(|_| self.restore(&before))
+    }
+
+    /// Removes a body and every joint on it. Returns whether it was there.
+    pub fn remove_body(&mut self, id: BodyId) -> bool {
+        if self.bodies.remove(id).is_none() {
+            return false;
+        }
+        let attached: Vec<JointId> =
+            self.joints.iter().filter(|(_, j)| j.a == Some(id) || j.b == Some(id)).map(|(id, _)| id).collect();
+        for joint in attached {
+            self.remove_joint(joint);
+        }
+        self.graph_version += 1;
+        true
+    }
+
+    /// Removes a joint and every coupling that uses it. Returns whether it was there.
+    pub fn remove_joint(&mut self, id: JointId) -> bool {
+        if self.joints.remove(id).is_none() {
+            return false;
+        }
+        let uses = |j: &JointState| j.coupling.as_ref().is_some_and(|c| c.terms.iter().any(|t| t.joint == id));
+        let couplings: Vec<JointId> = self.joints.iter().filter(|(_, j)| uses(j)).map(|(id, _)| id).collect();
+        for coupling in couplings {
+            self.remove_joint(coupling);
+        }
+        self.graph_version += 1;
+        true
+    }
+
+    /// Gives a body new mass properties, shapes, kind, damping and gravity scale; pose, velocity and joints stay.
+    pub fn change_body(&mut self, id: BodyId, body: &Body) -> Checked<()> {
+        let old = self.bodies.get(id).ok_or_else(|| gone("body"))?;
+        let mut new = body_state(
+            &Body { position: [0.0; 3], velocity: [0.0; 3], angular_velocity: [0.0; 3], ..body.clone() },
+            "body",
+        )?;
+        new.name.clone_from(&old.name);
+        let (pose, twist) = (old.pose(), old.twist());
+        new.set_pose(pose);
+        if new.kind != BodyKind::Static {
+            new.set_twist(twist);
+        }
+        let loses_hold = |j: &JointState| {
+            let other = if j.a == Some(id) { j.b } else { j.a };
+            (j.a == Some(id) || j.b == Some(id))
+                && !other.and_then(|o| self.bodies.get(o)).is_some_and(BodyState::is_dynamic)
+        };
+        if new.kind != BodyKind::Dynamic && self.joints.iter().any(|(_, j)| !j.is_coupling() && loses_hold(j)) {
+            return Err(SceneError::new(
+                "body.kind",
+                "a joint of this body would join two things that forces cannot move",
+            )
+            .hint("remove the joint first"));
+        }
+        let (from, to) = (old.mass, new.mass);
+        for (_, joint) in self.joints.iter_mut() {
+            let m = &mut joint.model;
+            if joint.a == Some(id) {
+                rebase(&from, &to, &mut m.anchor_a, &mut m.frame_a, &mut m.turn_a);
+            }
+            if joint.b == Some(id) {
+                rebase(&from, &to, &mut m.anchor_b, &mut m.frame_b, &mut m.turn_b);
+            }
+        }
+        if let Some(slot) = self.bodies.get_mut(id) {
+            *slot = new;
+        }
+        self.graph_version += 1;
+        self.disturbed = true;
+        self.forget_memory();
+        Ok(())
+    }
+
+    /// Replaces a joint between bodies by another description, at the present poses.
+    pub fn change_joint(&mut self, id: JointId, joint: &Joint) -> Checked<()> {
+        let old = self.joints.get(id).ok_or_else(|| gone("joint"))?;
+        let mut namer = self.namer();
+        namer.joints.remove(&old.name);
+        let mut new = self.joint_state(joint, "joint", &namer)?;
+        if new.name.is_empty() {
+            new.name.clone_from(&old.name);
+        }
+        if old.is_coupling() != new.is_coupling() || (!new.is_coupling() && self.is_coupled(id)) {
+            return Err(
+                SceneError::new("joint.type", "a coupling depends on this joint").hint("remove and add instead")
+            );
+        }
+        self.keeping_state(|world| {
+            if let Some(slot) = world.joints.get_mut(id) {
+                *slot = new;
+            }
+            world.graph_version += 1;
+            world.forget_memory();
+            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })
+        })
+    }
+
+    fn is_coupled(&self, id: JointId) -> bool {
+        self.joints.iter().any(|(_, j)| j.coupling.as_ref().is_some_and(|c| c.terms.iter().any(|t| t.joint == id)))
+    }
+
+    /// Sets gravity, m/s².
+    pub fn set_gravity(&mut self, gravity: [f64; 3]) -> Checked<()> {
+        self.gravity = bounded("gravity", gravity.into(), 1e6, "m/s²")?;
+        Ok(())
+    }
+
+    fn body_mut(&mut self, id: BodyId) -> Checked<&mut BodyState> {
+        self.bodies.get_mut(id).ok_or_else(|| gone("body"))
+    }
+
+    /// Puts a body somewhere else. The joints of its mechanism are closed again before the next step, which moves other bodies too.
+    pub fn set_pose(&mut self, id: BodyId, pose: Pose) -> Checked<()> {
+        let q = pose.orientation;
+        let position = bounded("pose.position", pose.position, FARTHEST, "m")?;
+        let orientation = quaternion("pose.orientation", [q.w, q.x, q.y, q.z])?;
+        let body = self.body_mut(id)?;
+        let twist = body.twist();
+        body.set_pose(Pose { position, orientation });
+        body.set_twist(twist);
+        self.posed = true;
+        self.disturbed = true;
+        Ok(())
+    }
+
+    /// Sets a body's velocity; a kinematic body moves with it until told otherwise.
+    pub fn set_velocity(&mut self, id: BodyId, twist: Twist) -> Checked<()> {
+        let linear = bounded("velocity.linear", twist.linear, FASTEST, "m/s")?;
+        let angular = bounded("velocity.angular", twist.angular, FASTEST, "rad/s")?;
+        let body = self.body_mut(id)?;
+        if body.kind == BodyKind::Static {
+            return Err(
+                SceneError::new("velocity", format!("body \"{}\" is static", body.name)).hint("make it kinematic")
+            );
+        }
+        body.set_twist(Twist { linear, angular });
+        self.disturbed = true;
+        Ok(())
+    }
+
+    /// Sets the factor on gravity for one body.
+    pub fn set_gravity_scale(&mut self, id: BodyId, scale: f64) -> Checked<()> {
+        let scale = scalar("gravity_scale", scale, -1e12)?;
+        self.body_mut(id)?.gravity_scale = scale;
+        Ok(())
+    }
+
+    /// Sets the rates at which a body's velocities decay, 1/s.
+    pub fn set_damping(&mut self, id: BodyId, linear: f64, angular: f64) -> Checked<()> {
+        let (linear, angular) = (scalar("linear_damping", linear, 0.0)?, scalar("angular_damping", angular, 0.0)?);
+        let body = self.body_mut(id)?;
+        (body.linear_damping, body.angular_damping) = (linear, angular);
+        Ok(())
+    }
+
+    /// Pushes a body with a force (N) at a world point, during the next step.
+    pub fn apply_force(&mut self, id: BodyId, force: DVec3, at: DVec3) -> Checked<()> {
+        let force = bounded("force", force, 1e15, "N")?;
+        let at = bounded("at", at, FARTHEST, "m")?;
+        let body = self.body_mut(id)?;
+        body.force += force;
+        body.torque += (at - body.x).cross(force);
+        Ok(())
+    }
+
+    /// Pushes a body with a force (N) at its centre of mass, during the next step.
+    pub fn apply_central_force(&mut self, id: BodyId, force: DVec3) -> Checked<()> {
+        let force = bounded("force", force, 1e15, "N")?;
+        self.body_mut(id)?.force += force;
+        Ok(())
+    }
+
+    /// Turns a body with a torque (N m), during the next step.
+    pub fn apply_torque(&mut self, id: BodyId, torque: DVec3) -> Checked<()> {
+        let torque = bounded("torque", torque, 1e15, "N m")?;
+        self.body_mut(id)?.torque += torque;
+        Ok(())
+    }
+
+    /// Strikes a body with an impulse (N s) at a world point; its mechanism feels it when the next step begins.
+    pub fn apply_impulse(&mut self, id: BodyId, impulse: DVec3, at: DVec3) -> Checked<()> {
+        let impulse = bounded("impulse", impulse, 1e15, "N s")?;
+        let at = bounded("at", at, FARTHEST, "m")?;
+        let body = self.body_mut(id)?;
+        if body.is_dynamic() {
+            body.v += impulse / body.mass.mass;
+            body.w += angular_response(body, (at - body.x).cross(impulse));
+            self.disturbed = true;
+        }
+        Ok(())
+    }
+
+    /// Strikes a body with an angular impulse (N m s).
+    pub fn apply_angular_impulse(&mut self, id: BodyId, impulse: DVec3) -> Checked<()> {
+        let impulse = bounded("impulse", impulse, 1e15, "N m s")?;
+        let body = self.body_mut(id)?;
+        if body.is_dynamic() {
+            body.w += angular_response(body, impulse);
+            self.disturbed = true;
+        }
+        Ok(())
+    }
+
+    fn drive_mut(&mut self, id: JointId, coordinate: &str) -> Checked<&mut Drive> {
+        let joint = self.joints.get_mut(id).ok_or_else(|| gone("joint"))?;
+        let known = joint.model.coordinates;
+        match known.iter().position(|c| c.0 == coordinate) {
+            Some(k) => Ok(&mut joint.drives[k]),
+            None => {
+                let names = known.iter().map(|c| c.0).collect::<Vec<_>>().join(", ");
+                Err(SceneError::new("coordinate", format!("joint \"{}\" has no `{coordinate}`", joint.name))
+                    .hint(if names.is_empty() { "it has none".into() } else { format!("it has: {names}") }))
+            }
+        }
+    }
+
+    /// Changes what acts on a coordinate; the rows it needs may change with it.
+    fn change_drive(&mut self, id: JointId, coordinate: &str, change: impl FnOnce(&mut Coordinate)) -> Checked<()> {
+        let old = self.drive_mut(id, coordinate)?.clone();
+        let mut description = Coordinate {
+            of: Some(coordinate.to_string()),
+            limit: old.limit,
+            friction: old.friction,
+            damping: old.damping,
+            spring: old.spring,
+            motor: old.motor,
+        };
+        change(&mut description);
+        let kind = self.joints.get(id).map_or(JointKind::Fixed, |j| j.description.kind);
+        let checked = compile::drives(kind, std::slice::from_ref(&description), "joint")?;
+        let index = checked.iter().position(|d| *d != Drive::default());
+        let new = index.map_or_else(Drive::default, |k| checked[k].clone());
+        let new = Drive { value: old.value, integral: old.integral, forces: old.forces, ..new };
+        let reshaped = new.shape() != old.shape();
+        let soft_added = usize::from(new.is_soft()) > usize::from(old.is_soft());
+        if let (true, Some(joint)) = (soft_added, self.joints.get(id)) {
+            let soft = joint.drives.iter().filter(|d| d.is_soft()).count();
+            if joint.model.row_count() + soft + 1 > crate::joint::MAX_ROWS {
+                return Err(SceneError::new("joint.coordinates", "more than six rows on one joint")
+                    .hint("put the spring on a second joint between the same bodies"));
+            }
+        }
+        *self.drive_mut(id, coordinate)? = new;
+        if reshaped {
+            self.graph_version += 1;
+            self.forget_memory();
+        }
+        Ok(())
+    }
+
+    /// Sets, changes or removes the motor of a joint coordinate.
+    pub fn set_motor(&mut self, id: JointId, coordinate: &str, motor: Option<Motor>) -> Checked<()> {
+        self.change_drive(id, coordinate, |c| c.motor = motor)
+    }
+
+    /// Sets, changes or removes the limit of a joint coordinate.
+    pub fn set_limit(&mut self, id: JointId, coordinate: &str, limit: Option<Limit>) -> Checked<()> {
+        self.change_drive(id, coordinate, |c| c.limit = limit)
+    }
+
+    /// Sets, changes or removes the spring of a joint coordinate.
+    pub fn set_spring(&mut self, id: JointId, coordinate: &str, spring: Option<Spring>) -> Checked<()> {
+        self.change_drive(id, coordinate, |c| c.spring = spring)
+    }
+
+    /// Sets dry friction (N or N m) and viscous damping (N s/m or N m s/rad) of a joint coordinate.
+    pub fn set_friction(&mut self, id: JointId, coordinate: &str, dry: f64, viscous: f64) -> Checked<()> {
+        self.change_drive(id, coordinate, |c| (c.friction, c.damping) = (dry, viscous))
+    }
+}
+
+fn angular_response(body: &BodyState, torque: DVec3) -> DVec3 {
+    body.q * ((body.q.inverse() * torque) / body.mass.moments)
+}
+
+fn gone(what: &str) -> SceneError {
+    SceneError::new(what, format!("this {what} is no longer in the world"))
+}
+
+/// Expresses an anchor and frame in the principal frame of new mass properties.
+fn rebase(from: &MassProperties, to: &MassProperties, anchor: &mut DVec3, frame: &mut DMat3, turn: &mut DQuat) {
+    let in_body = from.axes * *anchor + from.center;
+    *anchor = to.axes.inverse() * (in_body - to.center);
+    let turned = to.axes.inverse() * from.axes;
+    *frame = DMat3::from_quat(turned) * *frame;
+    *turn = (turned * *turn).normalize();
+}
+
+/// The known name that differs least from a mistyped one, if it is close.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Option<String> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for i in 0..a.len() {
+            let mut corner = row[0];
+            row[0] = i + 1;
+            for j in 0..b.len() {
+                let change = corner + usize::from(a[i] != b[j]);
+                corner = row[j + 1];
+                row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+            }
+        }
+        row[b.len()]
+    };
+    let mut close: Vec<(usize, &String)> = known.filter(|k| k.len() < 200).map(|k| (distance(k), k)).collect();
+    close.sort();
+    close.first().filter(|c| c.0 <= 1 + name.len() / 4).map(|c| c.1.clone())
+}
+
+impl JointModel {
+    pub(crate) fn without_bodies(kind: JointKind) -> JointModel {
+        JointModel::new(kind, DVec3::ZERO, DMat3::IDENTITY, DVec3::ZERO, DMat3::IDENTITY)
+    }
+}

@@ -1,0 +1,238 @@
+//! Joints: what they hold (rows), what they leave free (coordinates) and what acts on that (drives).
+//!
+//! A joint is evaluated on two placed bodies and knows no solver. A new joint is an entry in [`parts_of`],
+//! in [`coordinate::coordinates_of`] and in the list of kinds that the finite-difference test loops over.
+
+mod black_box;
+pub(crate) mod compile;
+pub(crate) mod coordinate;
+pub(crate) mod drive;
+pub(crate) mod rows;
+
+pub use black_box::BlackBox;
+
+use crate::handle::{BodyId, JointId};
+use crate::math::{Placed, rotation};
+use crate::scene::{self, JointKind};
+use drive::Drive;
+use glam::{DMat3, DQuat, DVec3};
+use rows::{Part, Row};
+use std::sync::Arc;
+
+/// Most rows a joint can have: a joint between two rigid bodies has six relative freedoms.
+pub(crate) const MAX_ROWS: usize = 6;
+
+/// Velocity of a centre of mass and angular velocity, world axes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Motion {
+    pub v: DVec3,
+    pub w: DVec3,
+}
+
+impl Motion {
+    /// A body moved on at this velocity for a (short) time.
+    pub fn moved(&self, from: &Placed, time: f64) -> Placed {
+        Placed::new(from.x + self.v * time, (rotation::exp(self.w * time) * from.q).normalize())
+    }
+}
+
+/// The parts of each kind of joint.
+pub(crate) fn parts_of(kind: JointKind) -> &'static [Part] {
+    use Part::*;
+    match kind {
+        JointKind::Ball => &[PointOnPoint],
+        JointKind::Hinge => &[PointOnPoint, CommonAxis],
+        JointKind::Slider => &[PointOnLine, OrientationFixed],
+        JointKind::Cylindrical => &[PointOnLine, CommonAxis],
+        JointKind::Planar => &[PointOnPlane, CommonAxis],
+        JointKind::Universal => &[PointOnPoint, ConstantAngle],
+        JointKind::Fixed => &[PointOnPoint, OrientationFixed],
+        JointKind::PointOnLine => &[PointOnLine],
+        JointKind::PointOnPlane => &[PointOnPlane],
+        JointKind::Orientation => &[OrientationFixed],
+        JointKind::Distance => &[Distance],
+        JointKind::Screw => &[PointOnLine, CommonAxis, Helix],
+        JointKind::Rope | JointKind::Gear | JointKind::Rack | JointKind::Differential => &[],
+    }
+}
+
+/// The geometry of a joint: anchors and frames in the principal frames of its bodies.
+#[derive(Clone)]
+pub(crate) struct JointModel {
+    pub parts: &'static [Part],
+    pub coordinates: &'static [(&'static str, coordinate::CoordinateKind)],
+    pub anchor_a: DVec3,
+    pub anchor_b: DVec3,
+    /// Joint axes as columns x, y, z.
+    pub frame_a: DMat3,
+    pub frame_b: DMat3,
+    pub turn_a: DQuat,
+    pub turn_b: DQuat,
+    /// Cosine of the angle that a universal joint keeps between its axes.
+    pub cos_angle: f64,
+    /// Length of a rod.
+    pub length: f64,
+    /// Metres per radian of a screw.
+    pub lead: f64,
+    /// Zero of a universal joint's angles.
+    pub zero_a: f64,
+    pub zero_b: f64,
+    pub black_box: Option<Arc<dyn BlackBox>>,
+}
+
+impl JointModel {
+    pub fn new(kind: JointKind, anchor_a: DVec3, frame_a: DMat3, anchor_b: DVec3, frame_b: DMat3) -> Self {
+        JointModel {
+            parts: parts_of(kind),
+            coordinates: coordinate::coordinates_of(kind),
+            anchor_a,
+            anchor_b,
+            frame_a,
+            frame_b,
+            turn_a: DQuat::from_mat3(&frame_a).normalize(),
+            turn_b: DQuat::from_mat3(&frame_b).normalize(),
+            cos_angle: 0.0,
+            length: 0.0,
+            lead: 0.0,
+            zero_a: 0.0,
+            zero_b: 0.0,
+            black_box: None,
+        }
+    }
+
+    /// Number of hard rows.
+    pub fn row_count(&self) -> usize {
+        self.parts.iter().map(|p| p.rows()).sum()
+    }
+
+    pub fn row_is_angle(&self, row: usize) -> bool {
+        let mut first = 0;
+        for part in self.parts {
+            if row < first + part.rows() {
+                return part.is_angle(row - first);
+            }
+            first += part.rows();
+        }
+        false
+    }
+
+    /// Errors of the hard rows.
+    #[inline]
+    pub fn error(&self, a: &Placed, b: &Placed, turn: f64, out: &mut [f64]) {
+        let mut k = 0;
+        for part in self.parts {
+            part.error(self, a, b, turn, &mut out[k..]);
+            k += part.rows();
+        }
+    }
+
+    /// The hard rows.
+    #[inline]
+    pub fn rows(&self, a: &Placed, b: &Placed, out: &mut [Row]) {
+        let mut k = 0;
+        for part in self.parts {
+            part.rows_into(self, a, b, &mut out[k..]);
+            k += part.rows();
+        }
+    }
+
+    /// J̇u of the hard rows.
+    pub fn bias_acceleration(&self, a: &Placed, b: &Placed, ua: &Motion, ub: &Motion, out: &mut [f64]) {
+        let mut k = 0;
+        for part in self.parts {
+            part.bias_acceleration(self, a, b, ua, ub, &mut out[k..]);
+            k += part.rows();
+        }
+    }
+
+    /// From a's anchor to b's.
+    #[inline(always)]
+    pub fn gap(&self, a: &Placed, b: &Placed) -> DVec3 {
+        (b.x + b.r * self.anchor_b) - (a.x + a.r * self.anchor_a)
+    }
+
+    fn gap_rate(&self, a: &Placed, b: &Placed, ua: &Motion, ub: &Motion) -> DVec3 {
+        (ub.v + ub.w.cross(b.r * self.anchor_b)) - (ua.v + ua.w.cross(a.r * self.anchor_a))
+    }
+
+    fn gap_bias(&self, a: &Placed, b: &Placed, ua: &Motion, ub: &Motion) -> DVec3 {
+        ub.w.cross(ub.w.cross(b.r * self.anchor_b)) - ua.w.cross(ua.w.cross(a.r * self.anchor_a))
+    }
+
+    /// Row of t·(P_b − P_a) with t fixed to a: the lever arm on a reaches to P_b.
+    #[inline(always)]
+    pub fn sliding_row(&self, a: &Placed, b: &Placed, t: DVec3) -> Row {
+        let to_pb = (b.x + b.r * self.anchor_b) - a.x;
+        Row { lin: t, ang_a: -to_pb.cross(t), ang_b: (b.r * self.anchor_b).cross(t) }
+    }
+
+    fn sliding_bias(&self, a: &Placed, b: &Placed, ua: &Motion, ub: &Motion, t: DVec3) -> f64 {
+        let turning = ua.w.cross(t);
+        t.dot(self.gap_bias(a, b, ua, ub))
+            + 2.0 * turning.dot(self.gap_rate(a, b, ua, ub))
+            + ua.w.cross(turning).dot(self.gap(a, b))
+    }
+
+    /// Rotation vector from a's frame to b's, in a's frame.
+    fn rotation_vector(&self, a: &Placed, b: &Placed) -> DVec3 {
+        rotation::log((a.q * self.turn_a).inverse() * (b.q * self.turn_b))
+    }
+
+    fn wrapped(&self, angle: f64) -> f64 {
+        angle - std::f64::consts::TAU * (angle / std::f64::consts::TAU).round()
+    }
+
+    /// Where the joint's force attacks, seen from the centres of mass: on a, and on b.
+    #[inline(always)]
+    pub fn levers(&self, a: &Placed, b: &Placed) -> (DVec3, DVec3) {
+        (a.r * self.anchor_a, b.r * self.anchor_b)
+    }
+}
+
+/// What a coupling adds up: Σ factor · coordinate = offset.
+#[derive(Clone, Debug)]
+pub(crate) struct Coupling {
+    pub terms: Vec<CouplingTerm>,
+    pub offset: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CouplingTerm {
+    pub joint: JointId,
+    pub coordinate: usize,
+    pub factor: f64,
+}
+
+/// What a joint remembers from step to step; part of the world's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct JointMemory {
+    /// Impulses of the position correction in the last accurate step, and in the one before.
+    pub last: [f64; MAX_ROWS],
+    pub before_last: [f64; MAX_ROWS],
+    /// How many of the two are filled.
+    pub filled: u8,
+    /// Mean force of each row over the last step (N, N m).
+    pub force: [f64; MAX_ROWS],
+    /// Whether a redundant row touches the joint, so that its forces are one choice of many.
+    pub not_unique: bool,
+}
+
+/// A joint of a running world.
+#[derive(Clone)]
+pub(crate) struct JointState {
+    pub name: String,
+    pub description: scene::Joint,
+    pub a: Option<BodyId>,
+    pub b: Option<BodyId>,
+    pub model: JointModel,
+    /// One per coordinate of the model.
+    pub drives: Vec<Drive>,
+    pub coupling: Option<Coupling>,
+    pub memory: JointMemory,
+}
+
+impl JointState {
+    pub fn is_coupling(&self) -> bool {
+        self.coupling.is_some()
+    }
+}

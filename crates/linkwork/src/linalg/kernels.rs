@@ -1,0 +1,111 @@
+//! Small dense kernels with the sizes known to the compiler: blocks of 1 to 6 rows.
+
+/// Runs `$body` with `$M` a constant equal to `$m` (1 to 6).
+macro_rules! with_size {
+    ($m:expr, $M:ident => $body:expr) => {
+        match $m {
+            1 => {
+                const $M: usize = 1;
+                $body
+            }
+            2 => {
+                const $M: usize = 2;
+                $body
+            }
+            3 => {
+                const $M: usize = 3;
+                $body
+            }
+            4 => {
+                const $M: usize = 4;
+                $body
+            }
+            5 => {
+                const $M: usize = 5;
+                $body
+            }
+            _ => {
+                const $M: usize = 6;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_size;
+
+/// c (MI×MK) −= l (MI×MJ) · bt (MJ×MK), all row by row.
+pub(crate) type UpdateKernel = fn(&mut [f64], &[f64], &[f64]);
+
+fn update<const MI: usize, const MJ: usize, const MK: usize>(c: &mut [f64], l: &[f64], bt: &[f64]) {
+    let (c, _) = c.as_chunks_mut::<MK>();
+    let (l, _) = l.as_chunks::<MJ>();
+    let (bt, _) = bt.as_chunks::<MK>();
+    let (c, l, bt) = (&mut c[..MI], &l[..MI], &bt[..MJ]);
+    for i in 0..MI {
+        let mut row = c[i];
+        for j in 0..MJ {
+            for k in 0..MK {
+                row[k] -= l[i][j] * bt[j][k];
+            }
+        }
+        c[i] = row;
+    }
+}
+
+/// The update kernel for given block sizes.
+pub(crate) fn update_kernel(mi: u8, mj: u8, mk: u8) -> UpdateKernel {
+    with_size!(mi, MI => with_size!(mj, MJ => with_size!(mk, MK => update::<MI, MJ, MK>)))
+}
+
+/// Inverse of the symmetric block `a` on its independent rows, zero on the others: scalar LDLᵀ in which a pivot below
+/// `fraction · original` is dropped (its impulse is zero). Returns the mask of dropped rows.
+pub(crate) fn invert_dropping<const M: usize>(a: &[f64], original: &[f64], fraction: f64, out: &mut [f64]) -> u8 {
+    let (a, _) = a.as_chunks::<M>();
+    let (out, _) = out.as_chunks_mut::<M>();
+    let mut l = [[0.0; M]; M];
+    let mut inverse_d = [0.0; M];
+    let mut d = [0.0; M];
+    let mut dropped = 0_u8;
+    for k in 0..M {
+        let mut pivot = a[k][k];
+        for s in 0..k {
+            pivot -= l[k][s] * l[k][s] * d[s];
+        }
+        if pivot > fraction * original[k] {
+            d[k] = pivot;
+            inverse_d[k] = 1.0 / pivot;
+            for i in k + 1..M {
+                let mut e = a[i][k];
+                for s in 0..k {
+                    e -= l[i][s] * l[k][s] * d[s];
+                }
+                l[i][k] = e * inverse_d[k];
+            }
+        } else {
+            dropped |= 1 << k;
+        }
+    }
+    // inverse of the unit lower triangle, then L⁻ᵀ D⁺ L⁻¹
+    let mut w = [[0.0; M]; M];
+    for k in 0..M {
+        w[k][k] = 1.0;
+        for i in k + 1..M {
+            let mut e = 0.0;
+            for s in k..i {
+                e -= l[i][s] * w[s][k];
+            }
+            w[i][k] = e;
+        }
+    }
+    for i in 0..M {
+        for j in 0..=i {
+            let mut e = 0.0;
+            for s in i..M {
+                e += w[s][i] * inverse_d[s] * w[s][j];
+            }
+            out[i][j] = e;
+            out[j][i] = e;
+        }
+    }
+    dropped
+}

@@ -1,0 +1,129 @@
+//! Sparse symmetric block systems of joint rows.
+
+pub(crate) mod block_ldlt;
+pub(crate) mod box_qp;
+pub(crate) mod kernels;
+pub(crate) mod ordering;
+pub(crate) mod supernodal;
+
+/// A pivot below this fraction of its original diagonal belongs to a row that others already imply: the row is dropped.
+///
+/// Larger and smaller fractions were measured in the prototype: 1e-10 explodes on machines with thin bars (docs/method.md, Linear algebra).
+pub(crate) const DROP_FRACTION: f64 = 1e-8;
+
+/// The factorisation of a mechanism's system: our own block code, or the supernodal one where it is predicted to be faster.
+pub(crate) enum Factor {
+    /// Trees, chains, machines.
+    Block(block_ldlt::BlockLdlt),
+    /// Large meshes of loops.
+    Supernodal(supernodal::Supernodal),
+}
+
+/// Multiply–adds above which the supernodal code is faster (docs/method.md, Linear algebra, says how it was measured).
+const SUPERNODAL_FLOPS: f64 = 2e7;
+
+macro_rules! delegate {
+    ($self:ident, $f:ident => $call:expr) => {
+        match $self {
+            Factor::Block($f) => $call,
+            Factor::Supernodal($f) => $call,
+        }
+    };
+}
+
+impl Default for Factor {
+    fn default() -> Self {
+        Factor::Block(block_ldlt::BlockLdlt::new(&[], &[]))
+    }
+}
+
+impl Factor {
+    /// Lays out the factor of a pattern in elimination order.
+    pub fn new(pattern: &BlockPattern) -> Factor {
+        let structure = block_ldlt::symbolic(pattern);
+        let cost = block_ldlt::cost(&pattern.sizes, &structure);
+        if cost.flops > SUPERNODAL_FLOPS {
+            if let Some(factor) = supernodal::Supernodal::new(pattern) {
+                return Factor::Supernodal(factor);
+            }
+        }
+        Factor::Block(block_ldlt::BlockLdlt::new(&pattern.sizes, &structure))
+    }
+
+    /// Offset in the values of the tile of block row `i`, block column `j`, i ≥ j.
+    pub fn target(&self, i: u32, j: u32) -> Option<u32> {
+        delegate!(self, f => f.target(i, j))
+    }
+
+    /// The matrix to be factorised, zeroed.
+    pub fn clear(&mut self) -> &mut [f64] {
+        delegate!(self, f => f.clear())
+    }
+
+    /// The matrix to be factorised.
+    pub fn values_mut(&mut self) -> &mut [f64] {
+        delegate!(self, f => f.values_mut())
+    }
+
+    /// Factorises what the values hold.
+    pub fn factor(&mut self) {
+        delegate!(self, f => f.factor());
+    }
+
+    /// Replaces `x` by A⁻¹x on the independent rows, zero on the dropped ones.
+    pub fn solve(&self, x: &mut [f64]) {
+        delegate!(self, f => f.solve(x));
+    }
+
+    /// Whether a scalar row was dropped.
+    pub fn is_dropped(&self, row: usize) -> bool {
+        delegate!(self, f => f.is_dropped(row))
+    }
+
+    /// Redundant rows found by the last factorisation.
+    pub fn dropped_count(&self) -> usize {
+        delegate!(self, f => f.dropped_count())
+    }
+
+    /// The diagonal before elimination.
+    pub fn original_diagonal(&self) -> &[f64] {
+        delegate!(self, f => f.original_diagonal())
+    }
+
+    /// Scalar entries of the factor.
+    pub fn entries(&self) -> usize {
+        match self {
+            Factor::Block(f) => f.factor_entries(),
+            Factor::Supernodal(f) => f.factor_entries(),
+        }
+    }
+}
+
+/// Sizes of the diagonal blocks and the off-diagonal blocks that are not zero, as pairs (row, column) with row > column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockPattern {
+    pub sizes: Vec<u8>,
+    pub pairs: Vec<(u32, u32)>,
+}
+
+impl BlockPattern {
+    /// The pattern with block `order[k]` as block k, pairs sorted by column and without repeats.
+    pub fn permuted(&self, order: &[u32]) -> BlockPattern {
+        let mut place = vec![0_u32; order.len()];
+        for (k, &old) in order.iter().enumerate() {
+            place[old as usize] = k as u32;
+        }
+        let sizes = order.iter().map(|&old| self.sizes[old as usize]).collect();
+        let mut pairs: Vec<(u32, u32)> = self
+            .pairs
+            .iter()
+            .map(|&(i, j)| {
+                let (i, j) = (place[i as usize], place[j as usize]);
+                (i.max(j), i.min(j))
+            })
+            .collect();
+        pairs.sort_unstable_by_key(|&(i, j)| (j, i));
+        pairs.dedup();
+        BlockPattern { sizes, pairs }
+    }
+}

@@ -1,0 +1,76 @@
+//! Poses, twists, rotations and inertia.
+
+pub(crate) mod inertia;
+pub(crate) mod rotation;
+
+use glam::{DMat3, DQuat, DVec3};
+
+/// Where a body frame is: origin and orientation in the world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pose {
+    /// Origin, m.
+    pub position: DVec3,
+    /// World from body.
+    pub orientation: DQuat,
+}
+
+impl Pose {
+    /// The world's own frame.
+    pub const IDENTITY: Pose = Pose { position: DVec3::ZERO, orientation: DQuat::IDENTITY };
+
+    /// A point of the body in world coordinates.
+    pub fn transform(&self, point: DVec3) -> DVec3 {
+        self.position + self.orientation * point
+    }
+
+    /// A world point in body coordinates.
+    pub fn to_local(&self, point: DVec3) -> DVec3 {
+        self.orientation.inverse() * (point - self.position)
+    }
+}
+
+/// How a body moves: velocity of its origin and angular velocity, both in world axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Twist {
+    /// m/s.
+    pub linear: DVec3,
+    /// rad/s.
+    pub angular: DVec3,
+}
+
+/// A force and a torque in world axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wrench {
+    /// N.
+    pub force: DVec3,
+    /// N m.
+    pub torque: DVec3,
+}
+
+/// A pose with its rotation matrix at hand: what joints are evaluated on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub x: DVec3,
+    pub q: DQuat,
+    pub r: DMat3,
+}
+
+impl Placed {
+    pub const WORLD: Placed = Placed { x: DVec3::ZERO, q: DQuat::IDENTITY, r: DMat3::IDENTITY };
+
+    pub fn new(x: DVec3, q: DQuat) -> Self {
+        Placed { x, q, r: DMat3::from_quat(q) }
+    }
+}
+
+/// The largest of a sequence of magnitudes; NaN wins, so that it cannot hide.
+pub(crate) fn max_abs(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut largest = 0.0_f64;
+    for v in values {
+        let a = v.abs();
+        if a > largest || a.is_nan() {
+            largest = a;
+        }
+    }
+    largest
+}

@@ -1,0 +1,139 @@
+//! The accurate step: RATTLE, which is Bender's and Tomcin's joint and velocity correction under velocity Verlet.
+//!
+//! Half kick; find impulses p with c(predicted poses) = 0 by a modified Newton iteration on the factor at t; move;
+//! half kick; factorise at t+h; velocity correction. That factor serves the next step's position stage.
+//! Second order, symplectic, and only conditionally stable: [`Mechanism::accurate_is_unfit`] guards it.
+
+use super::Mechanism;
+use crate::math::max_abs;
+use crate::params::StepParams;
+
+/// Iterations after which the step is given up; convergence takes three or four.
+const MOST_ITERATIONS: u32 = 15;
+
+impl Mechanism {
+    /// Takes the step, or leaves poses and velocities as they were and returns `None`. Returns the iterations used.
+    pub(super) fn accurate_step(&mut self, h: f64, params: &StepParams) -> Option<u32> {
+        self.u_start.copy_from_slice(&self.u);
+        self.kick(0.5 * h);
+        self.guess_impulses(h);
+        self.predict_outside(h);
+        self.timer.lap(|s| &mut s.other);
+        let Some(iterations) = self.close_positions(h, params.joint_tolerance) else {
+            self.u.copy_from_slice(&self.u_start);
+            return None;
+        };
+        self.commit_prediction();
+        self.kick_after_move(h);
+        self.linearise_here(h);
+        self.correct_velocities(h);
+        if !self.bounded.is_empty() {
+            self.bounded_second_half(h, params.joint_tolerance);
+            self.bounded.average(h);
+        }
+        self.timer.lap(|s| &mut s.solve);
+        self.remember_impulses(true);
+        self.average_forces(h);
+        self.remember_accelerations(h);
+        Some(iterations)
+    }
+
+    /// Starts the position stage from extrapolated impulses, or from the bounded rows' solve where there are any.
+    fn guess_impulses(&mut self, h: f64) {
+        if !self.bounded.is_empty() {
+            self.bounded_first_half(h, 0.5 * h);
+            return;
+        }
+        // redundant rows make impulses jump between equivalent choices: then an extrapolation is noise
+        let well_posed = self.layout.factor.dropped_count() == 0;
+        match (well_posed, self.filled) {
+            (true, 2) => {
+                for k in 0..self.impulse.len() {
+                    self.impulse[k] = 2.0 * self.last[k] - self.before_last[k];
+                }
+            }
+            (_, 1 | 2) => self.impulse.copy_from_slice(&self.last),
+            _ => self.impulse.fill(0.0),
+        }
+        Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
+    }
+
+    /// Modified Newton on the predicted joint errors; `None` if it does not converge.
+    fn close_positions(&mut self, h: f64, tolerance: f64) -> Option<u32> {
+        let mut before = [f64::INFINITY; 2];
+        for iteration in 0..MOST_ITERATIONS {
+            self.predict(h);
+            self.timer.lap(|s| &mut s.predict);
+            self.measure_errors();
+            let mut worst = self.position_residuals(h);
+            if !self.bounded.is_empty() {
+                worst = max_abs([worst, self.limit_violation()]);
+            }
+            if worst < tolerance {
+                self.timer.lap(|s| &mut s.solve);
+                return Some(iteration);
+            }
+            if !worst.is_finite() || worst > 0.7 * before[0] {
+                return None;
+            }
+            before = [before[1], worst];
+            if !self.bounded.is_empty() {
+                self.correct_limits(h);
+            }
+            self.layout.factor.solve(&mut self.rhs);
+            for (p, d) in self.impulse.iter_mut().zip(&self.rhs) {
+                *p += d;
+            }
+            Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+            self.timer.lap(|s| &mut s.solve);
+        }
+        None
+    }
+
+    /// Fills the right side −c/h (soft rows: minus their residual) and returns the largest error, m or rad.
+    fn position_residuals(&mut self, h: f64) -> f64 {
+        let inverse = 1.0 / h;
+        let mut worst = 0.0_f64;
+        for (r, &c) in self.rhs.iter_mut().zip(&self.error) {
+            *r = -c * inverse;
+            worst = if c.abs() > worst || c.is_nan() { c.abs() } else { worst };
+        }
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
+            let q1 = self.coordinate_at_next(s.model, s.coordinate, s.a, s.b);
+            let row = s.row as usize;
+            let soft = &self.linear.soft[k];
+            let residual = soft.position_residual(self.values[at], q1, self.impulse[row], h);
+            self.rhs[row] = -residual;
+            // as a displacement of the row alone
+            let mobility = self.linear.mobility[row];
+            worst = max_abs([worst, residual * h * mobility / (mobility + soft.compliance)]);
+        }
+        worst
+    }
+
+    fn kick_after_move(&mut self, h: f64) {
+        self.whiten_plainly();
+        self.refresh_drive_forces();
+        self.kick(0.5 * h);
+    }
+
+    /// Mean force of every row over the step.
+    fn average_forces(&mut self, h: f64) {
+        for k in 0..self.force.len() {
+            self.force[k] = (self.impulse[k] + self.correction[k]) / h;
+        }
+    }
+
+    /// What the robust step would continue from.
+    pub(super) fn remember_accelerations(&mut self, h: f64) {
+        for k in 0..self.layout.movable {
+            let mut a = [0.0; 6];
+            for s in 0..6 {
+                a[s] = (self.u[k][s] - self.u_start[k][s]) / h;
+            }
+            self.acceleration[k].averaged = a;
+            self.acceleration[k].last = a;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The hot loop of assembly: tiles Ĵ_i Ĵ_kᵀ with their sizes known to the compiler.
+
+use super::layout::Product;
+use crate::linalg::kernels::with_size;
+
+/// Adds every product to its tile.
+pub(super) fn sum_products(products: &[Product], jacobian: &[f64], values: &mut [f64]) {
+    for p in products {
+        let i = &jacobian[p.i as usize..p.i as usize + 6 * p.rows_i as usize];
+        let k = &jacobian[p.k as usize..p.k as usize + 6 * p.rows_k as usize];
+        let tile = &mut values[p.target as usize..p.target as usize + p.rows_i as usize * p.rows_k as usize];
+        with_size!(p.rows_k, K => add_product::<K>(i.as_chunks::<6>().0, k, p.scale, tile));
+    }
+}
+
+#[inline(always)]
+fn add_product<const K: usize>(i: &[[f64; 6]], k: &[f64], scale: f64, tile: &mut [f64]) {
+    let (k, _) = k.as_chunks::<6>();
+    let mut t = [[0.0; K]; 6];
+    for c in 0..K {
+        for s in 0..6 {
+            t[s][c] = scale * k[c][s];
+        }
+    }
+    for (row, out) in i.iter().zip(tile.as_chunks_mut::<K>().0) {
+        for s in 0..6 {
+            for c in 0..K {
+                out[c] += row[s] * t[s][c];
+            }
+        }
+    }
+}

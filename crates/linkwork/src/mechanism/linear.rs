@@ -1,0 +1,404 @@
+//! The linear system of a mechanism at given poses: rows in hat coordinates, A = ĴĴᵀ (+ compliance) and its factor.
+
+use super::layout::{Layout, Source};
+use super::{Hat, Mechanism};
+use crate::joint::drive::Linear;
+use crate::joint::rows::Row;
+use crate::joint::{MAX_ROWS, Motion};
+use crate::math::Placed;
+use crate::world::Joints;
+use glam::{DMat3, DQuat, DVec3};
+
+/// What a row's compliance is limited to, in units of its own mobility: softer than this is a constant force.
+const SOFTEST: f64 = 1e20;
+
+/// Rows, system and factor at one set of poses.
+pub(super) struct Linearisation {
+    /// Ĵ by sides, rows × 6 each.
+    pub jacobian: Vec<f64>,
+    /// Velocity that bodies moved by the user give a row.
+    pub drift: Vec<f64>,
+    /// Square of a row's norm: how much one unit of its impulse moves it, the row alone.
+    pub mobility: Vec<f64>,
+    /// Linear joint force on b per unit of row: lin of each row.
+    pub directions: Vec<DVec3>,
+    /// Law and compliance of every soft row, in the order of `layout.soft`.
+    pub soft: Vec<SoftLaw>,
+    pub coupling_offset: Vec<f64>,
+    /// Constant forces of force motors, hat accelerations of bodies.
+    pub drive_forces: Vec<(u32, Hat)>,
+    force_motors: Vec<(u32, f64)>,
+    /// Per movable body: Ĵ_ang = whiteningᵀ · angular row, ω = whitening · (angular hat velocity).
+    pub whitening: Vec<DMat3>,
+    /// Whether a row's impulse is one choice of many, and the dropped rows for which that was found.
+    pub not_unique: Vec<bool>,
+    pub dropped: Vec<bool>,
+    /// The poses, step and laws for which all this holds.
+    held_for: Option<f64>,
+    poses: Vec<(DVec3, DQuat)>,
+    laws: Vec<(f64, f64)>,
+    motions: Vec<Motion>,
+}
+
+/// A soft row: its linear law, and how it enters a step of size h.
+///
+/// The force f = bias − k (q − rest) − d q̇ acts over both halves of a step. In the first half it is taken at
+/// (1−θ)q₀ + θq₁, in the second at q₁ + θh q̇₁, so that both halves have the compliance γ = 2/(h²kθ + hd).
+/// θ = x²/(1+x²) with x = h²k·mobility goes from leapfrog on slow springs to an L-stable method on stiff ones
+/// (docs/method.md, Springs).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SoftLaw {
+    pub law: Linear,
+    pub theta: f64,
+    pub compliance: f64,
+}
+
+impl SoftLaw {
+    pub fn new(law: Linear, h: f64, mobility: f64) -> Self {
+        let x = h * h * law.stiffness * mobility;
+        let theta = if x.is_finite() { x * x / (1.0 + x * x) } else { 1.0 };
+        let softest = SOFTEST * mobility.max(f64::MIN_POSITIVE);
+        let compliance = (2.0 / (h * h * law.stiffness * theta + h * law.damping)).min(softest);
+        SoftLaw { law, theta, compliance }
+    }
+
+    /// What must vanish at the end of the first half: c₁/h + γp + γ(h/2)[(k(1−θ) − d/h)c₀ − bias], c = q − rest.
+    pub fn position_residual(&self, q0: f64, q1: f64, impulse: f64, h: f64) -> f64 {
+        let (c0, c1) = (q0 - self.law.rest, q1 - self.law.rest);
+        let explicit = (self.law.stiffness * (1.0 - self.theta) - self.law.damping / h) * c0 - self.law.bias;
+        // exact form of γ·(k θ + d/h)(h/2)·c₁ = c₁/h unless γ was limited
+        let implicit = 0.5 * h * (self.law.stiffness * self.theta + self.law.damping / h) * c1;
+        self.compliance * (impulse + 0.5 * h * explicit + implicit)
+    }
+
+    /// What must vanish after the second half: q̇₁ + γμ + γ(h/2)(k(q₁ − rest) − bias).
+    pub fn velocity_residual(&self, q1: f64, rate: f64, impulse: f64, h: f64) -> f64 {
+        let elastic = self.law.stiffness * (q1 - self.law.rest) - self.law.bias;
+        let viscous = (self.law.stiffness * self.theta * h + self.law.damping) * rate;
+        self.compliance * (impulse + 0.5 * h * (elastic + viscous))
+    }
+}
+
+impl Linearisation {
+    pub fn new(layout: &Layout) -> Self {
+        Linearisation {
+            jacobian: vec![0.0; layout.jacobian_len],
+            drift: vec![0.0; layout.rows],
+            mobility: vec![0.0; layout.rows],
+            directions: vec![DVec3::ZERO; layout.rows],
+            soft: vec![SoftLaw::default(); layout.soft.len()],
+            coupling_offset: vec![0.0; layout.rows],
+            drive_forces: Vec::new(),
+            force_motors: Vec::new(),
+            whitening: vec![DMat3::ZERO; layout.movable],
+            not_unique: vec![false; layout.rows],
+            dropped: vec![false; layout.rows],
+            held_for: None,
+            poses: vec![(DVec3::ZERO, DQuat::IDENTITY); layout.bodies.len()],
+            laws: vec![(0.0, 0.0); layout.soft.len()],
+            motions: vec![Motion::default(); layout.bodies.len()],
+        }
+    }
+
+    /// Parts of a hub move together: ±1 in hat coordinates, whatever the pose.
+    pub fn set_fixations(&mut self, layout: &Layout) {
+        for node in layout.nodes.iter().filter(|n| n.source == Source::Fixation) {
+            for s in node.sides.0..node.sides.1 {
+                let side = &layout.sides[s as usize];
+                for k in 0..6 {
+                    self.jacobian[side.jacobian as usize + 7 * k] = if side.is_b { -1.0 } else { 1.0 };
+                }
+            }
+        }
+    }
+
+    pub fn gather(&mut self, layout: &Layout, joints: &Joints) {
+        for (k, s) in layout.soft.iter().enumerate() {
+            if let Some(joint) = joints.at(s.joint as usize) {
+                self.soft[k].law = joint.drives[s.coordinate as usize].linear();
+            }
+        }
+        for node in &layout.nodes {
+            if let Source::Coupling { slot, .. } = node.source {
+                let coupling = joints.at(slot as usize).and_then(|j| j.coupling.as_ref());
+                self.coupling_offset[node.row as usize] = coupling.map_or(0.0, |c| c.offset);
+            }
+        }
+        self.force_motors.clear();
+        for (k, t) in layout.tracked.iter().enumerate() {
+            let force = joints.at(t.joint as usize).map_or(0.0, |j| j.drives[t.coordinate as usize].force());
+            if force != 0.0 {
+                self.force_motors.push((k as u32, force));
+            }
+        }
+    }
+
+    /// Forgets what was linearised, so that the next call does it anew.
+    pub fn forget(&mut self) {
+        self.held_for = None;
+    }
+}
+
+impl Mechanism {
+    /// Linearises at the present poses for steps of size `h`, unless that is what the system already holds.
+    pub(super) fn linearise_here(&mut self, h: f64) {
+        let lin = &self.linear;
+        let same = lin.held_for == Some(h)
+            && lin.poses.iter().zip(&self.pose).all(|(l, p)| l.0 == p.x && l.1 == p.q)
+            && lin.laws.iter().zip(&lin.soft).all(|(l, s)| *l == (s.law.stiffness, s.law.damping))
+            && lin.motions.iter().zip(&self.outside).all(|(l, m)| l.v == m.v && l.w == m.w);
+        if !same {
+            self.whiten_plainly();
+            self.linearise(h);
+            let lin = &mut self.linear;
+            lin.held_for = Some(h);
+            for (l, p) in lin.poses.iter_mut().zip(&self.pose) {
+                *l = (p.x, p.q);
+            }
+            for (l, s) in lin.laws.iter_mut().zip(&lin.soft) {
+                *l = (s.law.stiffness, s.law.damping);
+            }
+            lin.motions.copy_from_slice(&self.outside);
+            self.find_not_unique();
+            self.bounded.stale = true;
+        }
+        self.refresh_drive_forces();
+    }
+
+    /// Hat coordinates of the bodies' own inertia at `pose`.
+    pub(super) fn whiten_plainly(&mut self) {
+        for k in 0..self.layout.movable {
+            let i = self.inertia[k].inv_sqrt;
+            let r = &self.pose[k].r;
+            self.linear.whitening[k] = DMat3::from_cols(r.x_axis * i.x, r.y_axis * i.y, r.z_axis * i.z);
+        }
+    }
+
+    /// Rows, system and factor at `pose`, in the hat coordinates of `whitening`. The compliance of soft rows is for steps of `h`.
+    pub(super) fn linearise(&mut self, h: f64) {
+        self.linear.forget();
+        self.write_rows();
+        self.timer.lap(|s| &mut s.assemble);
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let mobility = self.linear.mobility[s.row as usize];
+            self.linear.soft[k] = SoftLaw::new(self.linear.soft[k].law, h, mobility);
+        }
+        let compliance = |l: &Mechanism, k: usize| l.linear.soft[k].compliance;
+        self.sum_products(compliance);
+        self.timer.lap(|s| &mut s.assemble);
+        self.layout.factor.factor();
+        self.timer.lap(|s| &mut s.factor);
+    }
+
+    /// Writes Ĵ, drift, mobility and directions at `pose`.
+    pub(super) fn write_rows(&mut self) {
+        let lin = &mut self.linear;
+        let mut rows = [Row::default(); MAX_ROWS];
+        for node in &self.layout.nodes {
+            let first = node.row as usize;
+            let (count, hard) = (node.rows as usize, node.hard as usize);
+            match node.source {
+                Source::Joint { model, .. } => {
+                    let m = &self.layout.models[model as usize];
+                    let (a, b) = (&self.pose[node.a as usize], &self.pose[node.b as usize]);
+                    m.rows(a, b, &mut rows);
+                    for (k, s) in self.layout.soft[node.soft.0 as usize..node.soft.1 as usize].iter().enumerate() {
+                        rows[hard + k] = m.coordinates[s.coordinate as usize].1.row(m, a, b);
+                    }
+                    for r in 0..count {
+                        lin.directions[first + r] = rows[r].lin;
+                        lin.mobility[first + r] = 0.0;
+                        lin.drift[first + r] = 0.0;
+                    }
+                    for s in node.sides.0..node.sides.1 {
+                        let side = &self.layout.sides[s as usize];
+                        let body = side.body as usize;
+                        let w = &lin.whitening[body];
+                        let m = self.inertia[body].inv_sqrt_mass;
+                        let out = &mut lin.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+                        let (out, _) = out.as_chunks_mut::<6>();
+                        for r in 0..count {
+                            let (l, g) = if side.is_b { (m, rows[r].ang_b) } else { (-m, rows[r].ang_a) };
+                            let (l, g) = (rows[r].lin * l, w.transpose() * g);
+                            out[r] = [l.x, l.y, l.z, g.x, g.y, g.z];
+                            lin.mobility[first + r] += l.length_squared() + g.length_squared();
+                        }
+                    }
+                    for (body, is_b) in [(node.a, false), (node.b, true)] {
+                        let motion = &self.outside[body as usize];
+                        if body as usize >= self.layout.movable && (motion.v != DVec3::ZERO || motion.w != DVec3::ZERO)
+                        {
+                            for r in 0..count {
+                                let (l, g) = if is_b { (1.0, rows[r].ang_b) } else { (-1.0, rows[r].ang_a) };
+                                lin.drift[first + r] += l * rows[r].lin.dot(motion.v) + g.dot(motion.w);
+                            }
+                        }
+                    }
+                }
+                Source::Coupling { first: t0, last: t1, .. } => {
+                    for s in node.sides.0..node.sides.1 {
+                        let at = self.layout.sides[s as usize].jacobian as usize;
+                        lin.jacobian[at..at + 6].fill(0.0);
+                    }
+                    lin.drift[first] = 0.0;
+                    for t in &self.layout.terms[t0 as usize..t1 as usize] {
+                        let m = &self.layout.models[t.model as usize];
+                        let (a, b) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
+                        let row = m.coordinates[t.coordinate as usize].1.row(m, a, b).scaled(t.factor);
+                        for (body, sign, ang) in [(t.a, -1.0, row.ang_a), (t.b, 1.0, row.ang_b)] {
+                            if body as usize >= self.layout.movable {
+                                let motion = &self.outside[body as usize];
+                                lin.drift[first] += sign * row.lin.dot(motion.v) + ang.dot(motion.w);
+                                continue;
+                            }
+                            let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+                            if let Some(side) = sides.iter().find(|s| s.body == body) {
+                                let l = row.lin * (sign * self.inertia[body as usize].inv_sqrt_mass);
+                                let g = lin.whitening[body as usize].transpose() * ang;
+                                let out = &mut lin.jacobian[side.jacobian as usize..][..6];
+                                for (e, x) in out.iter_mut().zip([l.x, l.y, l.z, g.x, g.y, g.z]) {
+                                    *e += x;
+                                }
+                            }
+                        }
+                    }
+                    lin.directions[first] = DVec3::ZERO;
+                    lin.mobility[first] = (node.sides.0..node.sides.1)
+                        .map(|s| self.layout.sides[s as usize].jacobian as usize)
+                        .map(|at| lin.jacobian[at..at + 6].iter().map(|e| e * e).sum::<f64>())
+                        .sum();
+                }
+                Source::Fixation => {}
+            }
+        }
+    }
+
+    /// Sums A = Σ Ĵ_i Ĵ_kᵀ into the factor's store, and the compliance of soft rows on its diagonal.
+    pub(super) fn sum_products(&mut self, compliance: impl Fn(&Mechanism, usize) -> f64) {
+        let mut factor = std::mem::take(&mut self.layout.factor);
+        super::assemble::sum_products(&self.layout.products, &self.linear.jacobian, factor.clear());
+        for node in &self.layout.nodes {
+            if node.soft.0 == node.soft.1 {
+                continue;
+            }
+            let index = self.layout.nodes.partition_point(|n| n.row < node.row) as u32;
+            if let Some(tile) = factor.target(index, index) {
+                let m = node.rows as usize;
+                for k in node.soft.0..node.soft.1 {
+                    let r = (self.layout.soft[k as usize].row - node.row) as usize;
+                    factor.values_mut()[tile as usize + r * (m + 1)] += compliance(self, k as usize);
+                }
+            }
+        }
+        self.layout.factor = factor;
+    }
+
+    /// Row velocities Ĵu + drift into `rhs`.
+    pub(super) fn row_velocities(&mut self) {
+        let lin = &self.linear;
+        for node in &self.layout.nodes {
+            let first = node.row as usize;
+            let count = node.rows as usize;
+            if node.source == Source::Fixation {
+                self.rhs[first..first + count].fill(0.0);
+                continue;
+            }
+            let out = &mut self.rhs[first..first + count];
+            out.copy_from_slice(&lin.drift[first..first + count]);
+            for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                let rows = &lin.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+                let u = &self.u[side.body as usize];
+                for (o, row) in out.iter_mut().zip(rows.as_chunks::<6>().0) {
+                    let mut sum = 0.0;
+                    for k in 0..6 {
+                        sum += row[k] * u[k];
+                    }
+                    *o += sum;
+                }
+            }
+        }
+    }
+
+    /// u += Ĵᵀ p. Impulses of fixations act inside a body and do not show.
+    pub(super) fn apply(layout: &Layout, jacobian: &[f64], p: &[f64], u: &mut [Hat]) {
+        for node in &layout.nodes {
+            if node.source == Source::Fixation {
+                continue;
+            }
+            let count = node.rows as usize;
+            let p = &p[node.row as usize..node.row as usize + count];
+            for side in &layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                let rows = &jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+                let u = &mut u[side.body as usize];
+                let mut sum = *u;
+                for (p, row) in p.iter().zip(rows.as_chunks::<6>().0) {
+                    for k in 0..6 {
+                        sum[k] += row[k] * p;
+                    }
+                }
+                *u = sum;
+            }
+        }
+    }
+
+    /// Corrects the velocities so that every hard row is at rest and every soft row has had its second half; the impulses go to `correction`.
+    pub(super) fn correct_velocities(&mut self, h: f64) {
+        self.row_velocities();
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
+            let r = s.row as usize;
+            let m = &self.layout.models[s.model as usize];
+            let kind = m.coordinates[s.coordinate as usize].1;
+            let q = kind.unwrapped(m, &self.pose[s.a as usize], &self.pose[s.b as usize], self.near[at]);
+            self.rhs[r] = self.linear.soft[k].velocity_residual(q, self.rhs[r], 0.0, h);
+        }
+        for r in &mut self.rhs {
+            *r = -*r;
+        }
+        self.layout.factor.solve(&mut self.rhs);
+        self.correction.copy_from_slice(&self.rhs);
+        Self::apply(&self.layout, &self.linear.jacobian, &self.correction, &mut self.u);
+    }
+
+    /// Brings velocities that the user disturbed back to the joints, by impulses of the hard rows alone.
+    pub(super) fn close_velocities(&mut self) {
+        self.row_velocities();
+        for s in &self.layout.soft {
+            self.rhs[s.row as usize] = 0.0;
+        }
+        for r in &mut self.rhs {
+            *r = -*r;
+        }
+        self.layout.factor.solve(&mut self.rhs);
+        for s in &self.layout.soft {
+            self.rhs[s.row as usize] = 0.0;
+        }
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+    }
+
+    /// Constant forces of force motors at the present poses.
+    pub(super) fn refresh_drive_forces(&mut self) {
+        self.linear.drive_forces.clear();
+        for &(k, force) in &self.linear.force_motors {
+            let t = &self.layout.tracked[k as usize];
+            let m = &self.layout.models[t.model as usize];
+            let kind = m.coordinates[t.coordinate as usize].1;
+            let (a, b): (&Placed, &Placed) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
+            let row = kind.row(m, a, b).scaled(force);
+            for (body, is_b) in [(t.a, false), (t.b, true)] {
+                if (body as usize) < self.layout.movable {
+                    self.linear.drive_forces.push((body, self.hat_row(&row, body as usize, is_b)));
+                }
+            }
+        }
+    }
+
+    /// A row on one of its bodies, in hat coordinates of the bodies' own inertia.
+    pub(super) fn hat_row(&self, row: &Row, body: usize, is_b: bool) -> Hat {
+        let i = &self.inertia[body];
+        let (sign, g) = if is_b { (i.inv_sqrt_mass, row.ang_b) } else { (-i.inv_sqrt_mass, row.ang_a) };
+        let l = row.lin * sign;
+        let g = (self.pose[body].r.transpose() * g) * i.inv_sqrt;
+        [l.x, l.y, l.z, g.x, g.y, g.z]
+    }
+}

@@ -1,0 +1,481 @@
+//! A mechanism in motion: its state in working memory, and the choice between the kinds of step.
+//!
+//! Velocities are kept in *hat* coordinates, u = (√m v, √I Ω) with Ω in principal body axes: there the mass matrix is the
+//! identity, a constraint row is its own response, and the angular part is the body angular momentum but for a constant.
+
+mod accurate;
+mod assemble;
+mod bounded;
+mod controlled;
+mod last_resort;
+pub(crate) mod layout;
+mod linear;
+mod robust;
+pub(crate) mod runge_kutta;
+mod sensitivity;
+mod service;
+
+use crate::body::Accelerations;
+use crate::joint::{MAX_ROWS, Motion};
+use crate::math::{Placed, max_abs, rotation};
+use crate::params::StepParams;
+use crate::report::{StageTimer, StepKind};
+use crate::scene::BodyKind;
+use crate::world::{Bodies, Joints};
+use bounded::BoundedRows;
+use glam::{DMat3, DVec3};
+use layout::{Layout, Source, WORLD_SLOT};
+
+/// Constants of a movable body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Inertia {
+    sqrt_mass: f64,
+    inv_sqrt_mass: f64,
+    sqrt: DVec3,
+    inv_sqrt: DVec3,
+    inverse: DVec3,
+    middle: f64,
+    linear_damping: f64,
+    angular_damping: f64,
+}
+
+/// Hat coordinates of a velocity, impulse or acceleration of one body.
+pub(crate) type Hat = [f64; 6];
+
+/// What happened in a mechanism's step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Advance {
+    pub kind: StepKind,
+    pub reason: Option<Reason>,
+    pub iterations: u32,
+    pub bounded_sweeps: u32,
+    pub substeps: u32,
+    /// Largest errors left, m and rad, and the joint (slot) with the largest.
+    pub error_m: f64,
+    pub error_rad: f64,
+    pub worst_joint: Option<u32>,
+    pub closed: bool,
+}
+
+/// Why the accurate step was not used, or what to tell the user of a last resort; names a body or joint slot where there is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reason {
+    /// Joint forces make a light body too stiff for the step (σ).
+    Stiff { body: u32, sigma: f64 },
+    /// A body turns too far in one step (rad).
+    FastSpin { body: u32, angle: f64 },
+    /// The accurate step's iteration did not converge.
+    NoConvergence,
+}
+
+/// A mechanism with its working memory.
+pub(crate) struct Mechanism {
+    pub layout: Layout,
+    inertia: Vec<Inertia>,
+    /// All local bodies; those from `layout.movable` on are moved by nobody or by the user.
+    pose: Vec<Placed>,
+    next: Vec<Placed>,
+    next_momentum: Vec<DVec3>,
+    outside: Vec<Motion>,
+    u: Vec<Hat>,
+    u_start: Vec<Hat>,
+    acceleration: Vec<Accelerations>,
+    /// Force and torque at each movable body, gravity included, N and N m.
+    load: Vec<(DVec3, DVec3)>,
+    /// First coordinate of each model in `values`.
+    first_value: Vec<u32>,
+    /// Coordinates with their turns at the start of the step, and where they are expected at its end.
+    values: Vec<f64>,
+    near: Vec<f64>,
+    linear: linear::Linearisation,
+    bounded: BoundedRows,
+    robust: robust::RobustScratch,
+    controlled: controlled::ControlledScratch,
+    /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
+    impulse: Vec<f64>,
+    correction: Vec<f64>,
+    rhs: Vec<f64>,
+    error: Vec<f64>,
+    /// Impulses of the last two accurate steps.
+    last: Vec<f64>,
+    before_last: Vec<f64>,
+    filled: u8,
+    /// Mean forces of the rows over the last step.
+    force: Vec<f64>,
+    pub timer: StageTimer,
+}
+
+impl Mechanism {
+    pub fn new(layout: Layout) -> Self {
+        let (rows, movable, all) = (layout.rows, layout.movable, layout.bodies.len());
+        let mut first_value = Vec::with_capacity(layout.models.len());
+        let mut count = 0;
+        for model in &layout.models {
+            first_value.push(count as u32);
+            count += model.coordinates.len();
+        }
+        let mut mechanism = Mechanism {
+            inertia: Vec::with_capacity(movable),
+            pose: vec![Placed::WORLD; all],
+            next: vec![Placed::WORLD; all],
+            next_momentum: vec![DVec3::ZERO; movable],
+            outside: vec![Motion::default(); all],
+            u: vec![[0.0; 6]; movable],
+            u_start: vec![[0.0; 6]; movable],
+            acceleration: vec![Accelerations::default(); movable],
+            load: vec![(DVec3::ZERO, DVec3::ZERO); movable],
+            first_value,
+            values: vec![0.0; count],
+            near: vec![0.0; count],
+            linear: linear::Linearisation::new(&layout),
+            bounded: BoundedRows::new(&layout),
+            robust: robust::RobustScratch::new(&layout),
+            controlled: controlled::ControlledScratch::default(),
+            impulse: vec![0.0; rows],
+            correction: vec![0.0; rows],
+            rhs: vec![0.0; rows],
+            error: vec![0.0; rows],
+            last: vec![0.0; rows],
+            before_last: vec![0.0; rows],
+            filled: 0,
+            force: vec![0.0; rows],
+            timer: StageTimer::default(),
+            layout,
+        };
+        mechanism.linear.set_fixations(&mechanism.layout);
+        mechanism
+    }
+
+    /// Reads the world's state into working memory.
+    pub fn gather(&mut self, bodies: &Bodies, joints: &Joints, gravity: DVec3) {
+        self.inertia.clear();
+        for (k, &slot) in self.layout.bodies.iter().enumerate() {
+            if slot == WORLD_SLOT {
+                self.pose[k] = Placed::WORLD;
+                self.outside[k] = Motion::default();
+                continue;
+            }
+            let Some(body) = bodies.at(slot as usize) else { continue };
+            self.pose[k] = body.placed();
+            if k < self.layout.movable {
+                let m = &body.mass;
+                let sqrt = DVec3::new(m.moments.x.sqrt(), m.moments.y.sqrt(), m.moments.z.sqrt());
+                let sqrt_mass = m.mass.sqrt();
+                self.inertia.push(Inertia {
+                    sqrt_mass,
+                    inv_sqrt_mass: 1.0 / sqrt_mass,
+                    sqrt,
+                    inv_sqrt: sqrt.recip(),
+                    inverse: m.moments.recip(),
+                    middle: m.moments.x + m.moments.y + m.moments.z - m.moments.max_element() - m.moments.min_element(),
+                    linear_damping: body.linear_damping,
+                    angular_damping: body.angular_damping,
+                });
+                self.u[k] = hat(&self.inertia[k], &self.pose[k], body.v, body.w);
+                self.acceleration[k] = body.memory;
+                self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
+            } else if body.kind == BodyKind::Kinematic {
+                self.outside[k] = Motion { v: body.v, w: body.w };
+            } else {
+                self.outside[k] = Motion::default();
+            }
+        }
+        self.filled = 2;
+        for node in &self.layout.nodes {
+            let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
+            let Some(joint) = joints.at(slot as usize) else { continue };
+            let (row, count) = (node.row as usize, node.rows as usize);
+            self.last[row..row + count].copy_from_slice(&joint.memory.last[..count]);
+            self.before_last[row..row + count].copy_from_slice(&joint.memory.before_last[..count]);
+            self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
+            self.filled = self.filled.min(joint.memory.filled);
+        }
+        for (k, &slot) in self.layout.model_joints.iter().enumerate() {
+            let Some(joint) = joints.at(slot as usize) else { continue };
+            let first = self.first_value[k] as usize;
+            for (c, drive) in joint.drives.iter().enumerate() {
+                self.values[first + c] = drive.value;
+            }
+        }
+        self.linear.gather(&self.layout, joints);
+        self.bounded.gather(&self.layout, joints);
+    }
+
+    /// Writes the stepped state back into the world.
+    pub fn scatter(&self, bodies: &mut Bodies, joints: &mut Joints, h: f64) {
+        for k in 0..self.layout.movable {
+            let Some(body) = bodies.at_mut(self.layout.bodies[k] as usize) else { continue };
+            let (v, w) = self.velocity(k);
+            (body.x, body.q, body.v, body.w) = (self.pose[k].x, self.pose[k].q, v, w);
+            body.memory = self.acceleration[k];
+        }
+        for node in &self.layout.nodes {
+            let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
+            let Some(joint) = joints.at_mut(slot as usize) else { continue };
+            let (row, count) = (node.row as usize, node.rows as usize);
+            joint.memory.last[..count].copy_from_slice(&self.last[row..row + count]);
+            joint.memory.before_last[..count].copy_from_slice(&self.before_last[row..row + count]);
+            joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
+            joint.memory.filled = self.filled;
+            joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
+        }
+        for t in &self.layout.tracked {
+            let Some(joint) = joints.at_mut(t.joint as usize) else { continue };
+            let value = self.values[self.first_value[t.model as usize] as usize + t.coordinate as usize];
+            joint.drives[t.coordinate as usize].value = value;
+        }
+        self.bounded.scatter(&self.layout, joints);
+        for t in &self.layout.tracked {
+            if let Some(joint) = joints.at_mut(t.joint as usize) {
+                joint.drives[t.coordinate as usize].integrate(h);
+            }
+        }
+    }
+
+    /// One step of size `h`.
+    pub fn advance(&mut self, h: f64, params: &StepParams, disturbed: bool) -> Advance {
+        self.expect_values(h);
+        self.linearise_here(h);
+        if disturbed {
+            self.close_velocities();
+        }
+        if let Some(tolerance) = params.tolerance {
+            if let Some(done) = self.controlled_step(h, tolerance, params) {
+                return self.finish(h, done, params);
+            }
+        }
+        let reason = self.accurate_is_unfit(h, 3.0, 1.5);
+        let reason = match reason {
+            None => match self.accurate_step(h, params) {
+                Some(iterations) => return self.finish(h, self.outcome(StepKind::Accurate, None, iterations), params),
+                None => Reason::NoConvergence,
+            },
+            Some(reason) => reason,
+        };
+        if let Some(iterations) = self.robust_step(h, params) {
+            return self.finish(h, self.outcome(StepKind::Robust, Some(reason), iterations), params);
+        }
+        let iterations = self.last_resort_step(h, params);
+        self.finish(h, self.outcome(StepKind::LastResort, Some(reason), iterations), params)
+    }
+
+    fn outcome(&self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
+        Advance {
+            kind,
+            reason,
+            iterations,
+            bounded_sweeps: self.bounded.sweeps,
+            substeps: 1,
+            error_m: 0.0,
+            error_rad: 0.0,
+            worst_joint: None,
+            closed: true,
+        }
+    }
+
+    /// Measures the errors that the step left, and counts turns on.
+    fn finish(&mut self, _h: f64, mut advance: Advance, params: &StepParams) -> Advance {
+        self.commit_values();
+        std::mem::swap(&mut self.next, &mut self.pose);
+        self.measure_errors();
+        std::mem::swap(&mut self.next, &mut self.pose);
+        let mut worst = 0.0;
+        for node in &self.layout.nodes {
+            let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
+            for r in 0..node.hard as usize {
+                let e = self.error[node.row as usize + r].abs();
+                let is_angle = match node.source {
+                    Source::Joint { model, .. } => self.layout.models[model as usize].row_is_angle(r),
+                    _ => false,
+                };
+                let largest = if is_angle { &mut advance.error_rad } else { &mut advance.error_m };
+                *largest = max_abs([*largest, e]);
+                if e > worst {
+                    worst = e;
+                    advance.worst_joint = Some(slot);
+                }
+            }
+        }
+        advance.closed = advance.error_m.max(advance.error_rad) <= params.joint_tolerance;
+        advance
+    }
+
+    /// Whether the accurate step is unstable or too coarse here: σ = h² Σ ½(|r||f| + r·f)/I must stay below its bound,
+    /// and so must the angle turned in one step (docs/method.md, The step).
+    fn accurate_is_unfit(&mut self, h: f64, sigma_bound: f64, spin_bound: f64) -> Option<Reason> {
+        self.joint_stiffness();
+        for k in 0..self.layout.movable {
+            let sigma = h * h * self.robust.stiffness[k] / self.inertia[k].middle;
+            if sigma >= sigma_bound {
+                return Some(Reason::Stiff { body: self.layout.bodies[k], sigma });
+            }
+            let angle = h * self.body_spin(k).length();
+            if angle >= spin_bound {
+                return Some(Reason::FastSpin { body: self.layout.bodies[k], angle });
+            }
+        }
+        None
+    }
+
+    /// Angular velocity in body axes.
+    fn body_spin(&self, k: usize) -> DVec3 {
+        DVec3::new(self.u[k][3], self.u[k][4], self.u[k][5]) * self.inertia[k].inv_sqrt
+    }
+
+    /// World velocities of a movable body.
+    fn velocity(&self, k: usize) -> (DVec3, DVec3) {
+        let u = &self.u[k];
+        let v = DVec3::new(u[0], u[1], u[2]) * self.inertia[k].inv_sqrt_mass;
+        (v, self.pose[k].r * self.body_spin(k))
+    }
+
+    fn motion(&self, k: u32) -> Motion {
+        let k = k as usize;
+        if k < self.layout.movable {
+            let (v, w) = self.velocity(k);
+            Motion { v, w }
+        } else {
+            self.outside[k]
+        }
+    }
+
+    /// Half a kick (or a whole one) by the loads, as seen in the frame of `pose`, and damping of the bodies.
+    fn kick(&mut self, time: f64) {
+        for k in 0..self.layout.movable {
+            let i = &self.inertia[k];
+            let (force, torque) = self.load[k];
+            let f = force * (time * i.inv_sqrt_mass);
+            let t = (self.pose[k].r.transpose() * torque) * i.inv_sqrt * time;
+            let u = &mut self.u[k];
+            for (e, x) in u.iter_mut().zip([f.x, f.y, f.z, t.x, t.y, t.z]) {
+                *e += x;
+            }
+            if i.linear_damping > 0.0 || i.angular_damping > 0.0 {
+                let (l, a) = ((-i.linear_damping * time).exp(), (-i.angular_damping * time).exp());
+                for (e, x) in u.iter_mut().zip([l, l, l, a, a, a]) {
+                    *e *= x;
+                }
+            }
+        }
+        for (k, f) in self.linear.drive_forces.iter() {
+            for (e, x) in self.u[*k as usize].iter_mut().zip(f) {
+                *e += time * x;
+            }
+        }
+    }
+
+    /// Where the bodies would be after `h`: straight flight and free rotation.
+    fn predict(&mut self, h: f64) {
+        for k in 0..self.layout.movable {
+            let (i, u, at) = (&self.inertia[k], &self.u[k], &self.pose[k]);
+            let x = at.x + DVec3::new(u[0], u[1], u[2]) * (h * i.inv_sqrt_mass);
+            let l = DVec3::new(u[3], u[4], u[5]) * i.sqrt;
+            let (q, l) = rotation::rotate_free(at.q, l, i.inverse, h);
+            self.next[k] = Placed { x, q, r: DMat3::from_quat(q) };
+            self.next_momentum[k] = l;
+        }
+    }
+
+    /// Where bodies that nobody in this mechanism moves will be after `h`.
+    fn predict_outside(&mut self, h: f64) {
+        for k in self.layout.movable..self.layout.bodies.len() {
+            self.next[k] = outside_moved(&self.outside[k], &self.pose[k], h);
+        }
+    }
+
+    /// Accepts the predicted poses.
+    fn commit_prediction(&mut self) {
+        for k in 0..self.layout.movable {
+            let w = self.next_momentum[k] * self.inertia[k].inv_sqrt;
+            self.u[k][3..].copy_from_slice(&[w.x, w.y, w.z]);
+        }
+        self.pose.copy_from_slice(&self.next);
+    }
+
+    /// Errors of all rows at the predicted poses.
+    fn measure_errors(&mut self) {
+        for node in &self.layout.nodes {
+            let row = node.row as usize;
+            match node.source {
+                Source::Joint { model, .. } => {
+                    let m = &self.layout.models[model as usize];
+                    let (a, b) = (&self.next[node.a as usize], &self.next[node.b as usize]);
+                    let first = self.first_value[model as usize] as usize;
+                    let turn = self.near.get(first).copied().unwrap_or(0.0);
+                    m.error(a, b, turn, &mut self.error[row..row + node.hard as usize]);
+                }
+                Source::Coupling { first, last, .. } => {
+                    let mut sum = -self.linear.coupling_offset[row];
+                    for t in &self.layout.terms[first as usize..last as usize] {
+                        sum += t.factor * self.coordinate_at_next(t.model, t.coordinate, t.a, t.b);
+                    }
+                    self.error[row] = sum;
+                }
+                Source::Fixation => {}
+            }
+        }
+    }
+
+    /// A coordinate at the predicted poses.
+    fn coordinate_at_next(&self, model: u32, coordinate: u8, a: u32, b: u32) -> f64 {
+        let m = &self.layout.models[model as usize];
+        let near = self.near[self.first_value[model as usize] as usize + coordinate as usize];
+        let kind = m.coordinates[coordinate as usize].1;
+        kind.unwrapped(m, &self.next[a as usize], &self.next[b as usize], near)
+    }
+
+    /// Expects every tracked coordinate where its present rate takes it, so that turns are counted right.
+    fn expect_values(&mut self, h: f64) {
+        self.near.copy_from_slice(&self.values);
+        for t in &self.layout.tracked {
+            let m = &self.layout.models[t.model as usize];
+            let kind = m.coordinates[t.coordinate as usize].1;
+            if kind.wraps() {
+                let (a, b) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
+                let rate = kind.row(m, a, b).velocity(&self.motion(t.a), &self.motion(t.b));
+                self.near[self.first_value[t.model as usize] as usize + t.coordinate as usize] += h * rate;
+            }
+        }
+    }
+
+    fn commit_values(&mut self) {
+        for t in &self.layout.tracked {
+            let m = &self.layout.models[t.model as usize];
+            let k = self.first_value[t.model as usize] as usize + t.coordinate as usize;
+            let kind = m.coordinates[t.coordinate as usize].1;
+            let (a, b) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
+            self.values[k] = kind.unwrapped(m, a, b, self.near[k]);
+        }
+        self.near.copy_from_slice(&self.values);
+    }
+
+    /// Remembers the impulses of an accurate step, or forgets them after another kind.
+    fn remember_impulses(&mut self, accurate: bool) {
+        if accurate {
+            std::mem::swap(&mut self.last, &mut self.before_last);
+            self.last.copy_from_slice(&self.impulse);
+            self.filled = (self.filled + 1).min(2);
+        } else {
+            self.filled = 0;
+        }
+    }
+}
+
+/// A kinematic body after time `h`: it keeps its velocities.
+pub(crate) fn outside_moved(motion: &Motion, from: &Placed, h: f64) -> Placed {
+    if motion.v == DVec3::ZERO && motion.w == DVec3::ZERO {
+        return *from;
+    }
+    Placed::new(from.x + motion.v * h, rotation::renormalised(rotation::exp(motion.w * h) * from.q))
+}
+
+fn hat(i: &Inertia, pose: &Placed, v: DVec3, w: DVec3) -> Hat {
+    let v = v * i.sqrt_mass;
+    let w = (pose.r.transpose() * w) * i.sqrt;
+    [v.x, v.y, v.z, w.x, w.y, w.z]
+}
+
+/// Step for which the system is linearised where only hard rows matter.
+const FITTING_STEP: f64 = 1.0 / 60.0;
+
+const _: () = assert!(MAX_ROWS == 6, "the kernels know blocks of up to six rows");

@@ -1,0 +1,132 @@
+//! What a mechanism does for the world besides stepping: assembly, fitting of velocities, counts, checks.
+
+use super::Mechanism;
+use super::layout::Source;
+use crate::error::StepError;
+use crate::math::{max_abs, rotation};
+use crate::observe::Assembly;
+use crate::world::{Bodies, World};
+
+/// Outcome of [`Mechanism::assemble`]: what moved, and the joint slot and gap that stayed open.
+pub(crate) struct Closed {
+    pub assembly: Assembly,
+    pub open: Option<(u32, f64)>,
+}
+
+/// Joints are assembled ten times tighter than steps hold them, so that the first step starts converged.
+const ASSEMBLY_TOLERANCE: f64 = 1e-10;
+
+impl Mechanism {
+    /// Closes the joints from the gathered poses by the least mass-weighted motion.
+    pub(crate) fn assemble(&mut self) -> Closed {
+        self.robust.start.copy_from_slice(&self.pose);
+        self.near.copy_from_slice(&self.values);
+        self.next.copy_from_slice(&self.pose);
+        self.measure_errors();
+        let mut assembly = Assembly { largest_gap_m: max_abs(self.error.iter().copied()), ..Assembly::default() };
+        assembly.iterations = self.assemble_poses(ASSEMBLY_TOLERANCE);
+        for k in 0..self.layout.movable {
+            let (from, to) = (&self.robust.start[k], &self.pose[k]);
+            let turn = rotation::log(to.q * from.q.inverse()).length();
+            assembly.largest_motion_m = assembly.largest_motion_m.max((to.x - from.x).length());
+            assembly.largest_turn_rad = assembly.largest_turn_rad.max(turn);
+        }
+        Closed { assembly, open: self.open_joint(ASSEMBLY_TOLERANCE) }
+    }
+
+    /// The joint with the largest error at `pose`, if it is above the tolerance, or one closed the wrong way round.
+    fn open_joint(&mut self, tolerance: f64) -> Option<(u32, f64)> {
+        self.next.copy_from_slice(&self.pose);
+        self.measure_errors();
+        let mut worst: Option<(u32, f64)> = None;
+        for node in &self.layout.nodes {
+            let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
+            let rows = node.row as usize..node.row as usize + node.hard as usize;
+            let mut gap = max_abs(self.error[rows].iter().copied());
+            if let Source::Joint { model, .. } = node.source {
+                let m = &self.layout.models[model as usize];
+                // opposite axes satisfy the equations of a common axis, but are another machine
+                let (za, zb) =
+                    (self.pose[node.a as usize].r * m.frame_a.z_axis, self.pose[node.b as usize].r * m.frame_b.z_axis);
+                if m.parts.contains(&crate::joint::rows::Part::CommonAxis) && za.dot(zb) < 0.0 {
+                    gap = std::f64::consts::PI;
+                }
+            }
+            let finite = gap.is_finite();
+            if !(gap <= tolerance) && worst.is_none_or(|w| !finite || gap > w.1) {
+                worst = Some((slot, gap));
+            }
+        }
+        worst
+    }
+
+    /// Makes the gathered velocities fit the joints.
+    pub(crate) fn fit_velocities(&mut self) {
+        self.near.copy_from_slice(&self.values);
+        self.linearise_here(super::FITTING_STEP);
+        self.close_velocities();
+    }
+
+    pub(crate) fn scatter_poses(&self, bodies: &mut Bodies) {
+        for k in 0..self.layout.movable {
+            if let Some(body) = bodies.at_mut(self.layout.bodies[k] as usize) {
+                (body.x, body.q) = (self.pose[k].x, self.pose[k].q);
+            }
+        }
+    }
+
+    pub(crate) fn scatter_velocities(&self, bodies: &mut Bodies) {
+        for k in 0..self.layout.movable {
+            if let Some(body) = bodies.at_mut(self.layout.bodies[k] as usize) {
+                (body.v, body.w) = self.velocity(k);
+            }
+        }
+    }
+
+    /// Rows that others imply; freedoms of black-box joints do not count.
+    pub(crate) fn redundant_rows(&self) -> usize {
+        if self.layout.factor.dropped_count() == 0 {
+            return 0;
+        }
+        let black_box = (0..self.layout.rows)
+            .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
+            .filter(|&r| self.layout.factor.original_diagonal()[r] > 0.0)
+            .count();
+        self.layout.factor.dropped_count() - black_box
+    }
+
+    /// Hard rows, without what black-box joints leave free.
+    pub(crate) fn constraint_rows(&self) -> usize {
+        let hard = |n: &super::layout::Node| if n.source == Source::Fixation { 0 } else { n.hard as usize };
+        let rows: usize = self.layout.nodes.iter().map(hard).sum();
+        let free = (0..self.layout.rows)
+            .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
+            .count();
+        rows - free
+    }
+
+    /// Independent loops of joints; everything immovable counts as one ground.
+    pub(crate) fn loops(&self) -> usize {
+        let joints =
+            self.layout.nodes.iter().filter(|n| matches!(n.source, Source::Joint { .. })).filter(|n| n.hard > 0);
+        let (mut edges, mut grounded) = (0, 0);
+        for node in joints {
+            edges += 1;
+            grounded |= usize::from(node.sides.1 - node.sides.0 < 2);
+        }
+        (edges + 1 - grounded.min(1)).saturating_sub(self.layout.movable)
+    }
+
+    /// Refuses a state that has left the range of numbers.
+    pub(crate) fn check_finite(&self, world: &World) -> Result<(), StepError> {
+        for k in 0..self.layout.movable {
+            let finite =
+                self.pose[k].x.is_finite() && self.pose[k].q.is_finite() && self.u[k].iter().all(|e| e.is_finite());
+            if !finite {
+                let name = world.bodies.at(self.layout.bodies[k] as usize).map_or("?", |b| b.name.as_str());
+                return Err(StepError::NotFinite { body: name.to_string() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! How to step: everything has a default that need not be touched.
+
+use crate::error::SceneError;
+
+/// How the joints of a world are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// One sparse system per mechanism, solved exactly.
+    #[default]
+    Direct,
+}
+
+/// Parameters of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct StepParams {
+    /// Step size, s.
+    pub dt: f64,
+    /// How the joints are held.
+    pub method: Method,
+    /// Error control: local error allowed per step, m and rad. `None`: one step of `dt`, whatever its accuracy.
+    pub tolerance: Option<f64>,
+    /// How far joints are closed at the end of every step, m and rad. 1e-9: a thousandth of a micrometre, and still a
+    /// hundred thousand times the rounding of coordinates of a few metres.
+    pub joint_tolerance: f64,
+    /// A clock, s, if the report is to have stage times; the engine has none of its own.
+    pub clock: Option<fn() -> f64>,
+}
+
+impl StepParams {
+    /// The defaults at a step size, s.
+    pub fn new(dt: f64) -> Self {
+        StepParams { dt, method: Method::Direct, tolerance: None, joint_tolerance: 1e-9, clock: None }
+    }
+
+    /// Checks the numbers.
+    pub(crate) fn check(&self) -> Result<(), SceneError> {
+        positive("dt", self.dt, "s", 1e-9, 10.0, "1/60 s is usual")?;
+        positive("joint_tolerance", self.joint_tolerance, "m", 1e-12, 1e-3, "1e-9 m is the default")?;
+        if let Some(t) = self.tolerance {
+            positive("tolerance", t, "m", 1e-12, 1.0, "1e-6 m follows a motion closely")?;
+        }
+        Ok(())
+    }
+}
+
+fn positive(path: &str, value: f64, unit: &str, least: f64, most: f64, hint: &str) -> Result<(), SceneError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(SceneError::new(path, format!("{value} {unit} is not between {least:e} and {most} {unit}")).hint(hint))
+}

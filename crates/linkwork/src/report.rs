@@ -1,0 +1,235 @@
+//! What a step did, in numbers and in plain words.
+
+use crate::handle::{BodyId, JointId};
+use crate::mechanism::{Advance, Reason};
+use crate::world::World;
+use std::fmt;
+
+/// The kinds of step a mechanism can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// RATTLE: second order, symplectic.
+    Accurate,
+    /// Generalised-α with geometric stiffness: for light bodies under large joint forces.
+    Robust,
+    /// Projection: dissipates, never explodes.
+    LastResort,
+    /// Error-controlled.
+    Controlled,
+}
+
+/// How many mechanisms took which kind of step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepKinds {
+    /// RATTLE.
+    pub accurate: u32,
+    /// Generalised-α.
+    pub robust: u32,
+    /// Projection.
+    pub last_resort: u32,
+    /// Error-controlled.
+    pub controlled: u32,
+}
+
+/// How well the joints are closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JointError {
+    /// Largest gap, m.
+    pub max_m: f64,
+    /// Largest angle, rad.
+    pub max_rad: f64,
+    /// The joint with the largest error.
+    pub worst: Option<JointId>,
+}
+
+/// Time spent in the stages of a step, s; zero without a clock in [`StepParams`](crate::StepParams).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stages {
+    /// Rows and system matrix.
+    pub assemble: f64,
+    /// Factorisation.
+    pub factor: f64,
+    /// Substitutions and joint errors.
+    pub solve: f64,
+    /// Prediction of poses.
+    pub predict: f64,
+    /// Everything else.
+    pub other: f64,
+}
+
+/// Something the user should know about a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warning {
+    /// A mechanism had to take the last resort: energy was lost.
+    LastResort {
+        /// The body at fault, where one is known.
+        body: Option<BodyId>,
+        /// Why the accurate step could not be used.
+        cause: Cause,
+    },
+    /// Joints that contradict each other: this one stays open.
+    Conflict {
+        /// The joint with the largest gap.
+        joint: JointId,
+        /// What remains open, m or rad.
+        gap: f64,
+    },
+    /// The error control could not reach its tolerance with the smallest step it takes.
+    ToleranceMissed {
+        /// A joint of the mechanism.
+        joint: JointId,
+    },
+}
+
+/// Why a mechanism left the accurate step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// Joint forces make the body too stiff sideways for the step size; σ is what stability bounds by 4.
+    Stiff {
+        /// h² · stiffness / inertia.
+        sigma: f64,
+    },
+    /// The body turns too far in one step, rad.
+    FastSpin {
+        /// rad per step.
+        angle: f64,
+    },
+    /// The iteration did not converge.
+    NoConvergence,
+}
+
+impl Warning {
+    /// The warning in plain words, with names.
+    pub fn describe(&self, world: &World) -> String {
+        match *self {
+            Warning::LastResort { body, cause } => {
+                let body = body.and_then(|b| world.body_name(b)).unwrap_or("a body");
+                let why = match cause {
+                    Cause::Stiff { sigma } => {
+                        format!("body \"{body}\" is too light for its joint forces at this step (σ = {sigma:.3})")
+                    }
+                    Cause::FastSpin { angle } => format!("body \"{body}\" turns {angle:.2} rad in one step"),
+                    Cause::NoConvergence => "the joints could not be closed by a small correction".into(),
+                };
+                format!("last resort taken, energy is lost: {why}; try a smaller step")
+            }
+            Warning::Conflict { joint, gap } => {
+                let name = world.joint_name(joint).unwrap_or("?");
+                format!(
+                    "joint \"{name}\" cannot be closed: {gap:.3e} m or rad remain; other joints or moved bodies contradict it"
+                )
+            }
+            Warning::ToleranceMissed { joint } => {
+                let name = world.joint_name(joint).unwrap_or("?");
+                format!(
+                    "the mechanism of joint \"{name}\" could not be followed to the tolerance asked for; the motion may be rougher than that"
+                )
+            }
+        }
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepReport {
+    /// How well the joints are closed at the end.
+    pub joint_error: JointError,
+    /// Kinds of step taken.
+    pub kinds: StepKinds,
+    /// Mean iterations of the joint correction over the mechanisms.
+    pub joint_iterations: f64,
+    /// Mean sweeps over bounded rows.
+    pub contact_iterations: f64,
+    /// Deepest overlap of shapes, m.
+    pub penetration_m: f64,
+    /// Rows that others imply.
+    pub redundant_rows: usize,
+    /// Substeps of the error control, summed over the mechanisms.
+    pub substeps: u32,
+    /// Whether a joint could not be closed.
+    pub failed: bool,
+    /// What the user should know; empty in the usual case.
+    pub warnings: Vec<Warning>,
+    /// Time by stages.
+    pub stages: Stages,
+}
+
+impl StepReport {
+    /// Adds what one mechanism did; `mechanisms` is how many there are.
+    pub(crate) fn add(&mut self, world: &World, advance: &Advance, mechanisms: usize) {
+        match advance.kind {
+            StepKind::Accurate => self.kinds.accurate += 1,
+            StepKind::Robust => self.kinds.robust += 1,
+            StepKind::LastResort => self.kinds.last_resort += 1,
+            StepKind::Controlled => self.kinds.controlled += 1,
+        }
+        let worst = advance.worst_joint.and_then(|slot| world.joint_at(slot as usize));
+        if advance.error_m.max(advance.error_rad) > self.joint_error.max_m.max(self.joint_error.max_rad) {
+            self.joint_error.worst = worst;
+        }
+        self.joint_error.max_m = self.joint_error.max_m.max(advance.error_m);
+        self.joint_error.max_rad = self.joint_error.max_rad.max(advance.error_rad);
+        self.joint_iterations += f64::from(advance.iterations) / mechanisms as f64;
+        self.contact_iterations += f64::from(advance.bounded_sweeps) / mechanisms as f64;
+        self.substeps += advance.substeps;
+        if let (false, Some(joint)) = (advance.closed, worst) {
+            self.failed = true;
+            self.warnings.push(Warning::Conflict { joint, gap: advance.error_m.max(advance.error_rad) });
+        }
+        if let (StepKind::LastResort, Some(reason)) = (advance.kind, advance.reason) {
+            let (slot, cause) = match reason {
+                Reason::Stiff { body, sigma } => (Some(body), Cause::Stiff { sigma }),
+                Reason::FastSpin { body, angle } => (Some(body), Cause::FastSpin { angle }),
+                Reason::NoConvergence => (None, Cause::NoConvergence),
+            };
+            let body = slot.and_then(|s| world.body_at(s as usize));
+            self.warnings.push(Warning::LastResort { body, cause });
+        }
+    }
+}
+
+impl fmt::Display for StepKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StepKind::Accurate => "accurate",
+            StepKind::Robust => "robust",
+            StepKind::LastResort => "last resort",
+            StepKind::Controlled => "controlled",
+        })
+    }
+}
+
+/// Laps of the caller's clock, if it gave one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StageTimer {
+    clock: Option<fn() -> f64>,
+    since: f64,
+    pub stages: Stages,
+}
+
+impl StageTimer {
+    pub fn start(&mut self, clock: Option<fn() -> f64>) {
+        self.clock = clock;
+        self.stages = Stages::default();
+        self.since = clock.map_or(0.0, |now| now());
+    }
+
+    #[inline]
+    pub fn lap(&mut self, stage: fn(&mut Stages) -> &mut f64) {
+        if let Some(clock) = self.clock {
+            let now = clock();
+            *stage(&mut self.stages) += now - self.since;
+            self.since = now;
+        }
+    }
+}
+
+impl Stages {
+    pub(crate) fn add(&mut self, other: &Stages) {
+        self.assemble += other.assemble;
+        self.factor += other.factor;
+        self.solve += other.solve;
+        self.predict += other.predict;
+        self.other += other.other;
+    }
+}

@@ -1,0 +1,109 @@
+//! The step: one function whose lines are the stages of docs/method.md.
+
+use crate::error::StepError;
+use crate::math::{Placed, rotation};
+use crate::mechanism::Mechanism;
+use crate::mechanism::layout;
+use crate::params::StepParams;
+use crate::report::StepReport;
+use crate::scene::BodyKind;
+use crate::world::World;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Working memory of [`step`]: laid-out mechanisms and their factors. It can be dropped at any time without changing a result.
+#[derive(Default)]
+pub struct Scratch {
+    /// The world and the state of its joint graph that the layout is for.
+    laid_out_for: Option<(Arc<()>, u64)>,
+    mechanisms: Vec<Mechanism>,
+    free: Vec<u32>,
+}
+
+/// Advances the world by one step of `params.dt`.
+///
+/// On an error the world is exactly as before.
+pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
+    params.check().map_err(StepError::Parameter)?;
+    let h = params.dt;
+    scratch.lay_out(world);
+    world.reassemble_if_posed(scratch)?;
+
+    // 1 joints: every mechanism by itself, in working memory
+    let mut report = StepReport::default();
+    let disturbed = world.velocities_disturbed();
+    let count = scratch.mechanisms.len();
+    for mechanism in &mut scratch.mechanisms {
+        mechanism.timer.start(params.clock);
+        mechanism.gather(&world.bodies, &world.joints, world.gravity);
+        let advance = mechanism.advance(h, params, disturbed);
+        mechanism.check_finite(world)?;
+        report.add(world, &advance, count);
+        report.redundant_rows += mechanism.redundant_rows();
+    }
+
+    // 2 the world takes the new state
+    for mechanism in &mut scratch.mechanisms {
+        mechanism.scatter(&mut world.bodies, &mut world.joints, h);
+        mechanism.timer.lap(|s| &mut s.other);
+        report.stages.add(&mechanism.timer.stages);
+    }
+    for &slot in &scratch.free {
+        fly_freely(world, slot as usize, h);
+    }
+    move_kinematic_bodies(world, h);
+    world.end_step(h);
+    Ok(report)
+}
+
+impl Scratch {
+    /// Lays the mechanisms out anew if the joint graph has changed.
+    pub(crate) fn lay_out(&mut self, world: &World) {
+        let key = (world.identity.clone(), world.graph_version);
+        let same = self.laid_out_for.as_ref().is_some_and(|(w, v)| Arc::ptr_eq(w, &key.0) && *v == key.1);
+        if !same {
+            let (layouts, free) = layout::mechanisms(&world.bodies, &world.joints);
+            self.mechanisms = layouts.into_iter().map(Mechanism::new).collect();
+            self.free = free;
+            self.laid_out_for = Some(key);
+        }
+    }
+
+    pub(crate) fn mechanisms_mut(&mut self) -> &mut [Mechanism] {
+        &mut self.mechanisms
+    }
+}
+
+/// A body without joints: half kick, flight and free rotation, half kick.
+fn fly_freely(world: &mut World, slot: usize, h: f64) {
+    let gravity = world.gravity;
+    let Some(body) = world.bodies.at_mut(slot) else { return };
+    let m = &body.mass;
+    let acceleration = body.force / m.mass + gravity * body.gravity_scale;
+    let half = 0.5 * h;
+    let damp = |v: &mut DVec3, w: &mut DVec3| {
+        if body.linear_damping > 0.0 || body.angular_damping > 0.0 {
+            *v *= (-body.linear_damping * half).exp();
+            *w *= (-body.angular_damping * half).exp();
+        }
+    };
+    let (mut v, mut l) = (body.v + acceleration * half, (body.q.inverse() * body.w) * m.moments);
+    l += (body.q.inverse() * body.torque) * half;
+    damp(&mut v, &mut l);
+    let (q, mut l) = rotation::rotate_free(body.q, l, m.moments.recip(), h);
+    body.x += v * h;
+    v += acceleration * half;
+    l += (q.inverse() * body.torque) * half;
+    damp(&mut v, &mut l);
+    body.q = q;
+    body.v = v;
+    body.w = q * (l / m.moments);
+}
+
+fn move_kinematic_bodies(world: &mut World, h: f64) {
+    for (_, body) in world.bodies.iter_mut().filter(|(_, b)| b.kind == BodyKind::Kinematic) {
+        let motion = crate::joint::Motion { v: body.v, w: body.w };
+        let Placed { x, q, .. } = crate::mechanism::outside_moved(&motion, &body.placed(), h);
+        (body.x, body.q) = (x, q);
+    }
+}

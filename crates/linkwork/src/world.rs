@@ -1,0 +1,218 @@
+//! The running world: it owns the stores; the algorithm is in [`step`](crate::step()).
+
+use crate::body::{Accelerations, BodyState};
+use crate::edit::Namer;
+use crate::error::{BuildError, SceneError, StepError};
+use crate::handle::{Arena, BodyId, JointId, kinds};
+use crate::joint::JointState;
+use crate::observe::Assembly;
+use crate::scene::Scene;
+use crate::step::Scratch;
+use glam::DVec3;
+use std::sync::Arc;
+
+pub(crate) type Bodies = Arena<BodyState, kinds::Body>;
+pub(crate) type Joints = Arena<JointState, kinds::Joint>;
+
+/// A running simulation.
+pub struct World {
+    pub(crate) bodies: Bodies,
+    pub(crate) joints: Joints,
+    pub(crate) gravity: DVec3,
+    pub(crate) time: f64,
+    pub(crate) assembly: Assembly,
+    /// The user moved a body: its mechanism must be closed before the next step.
+    pub(crate) posed: bool,
+    /// The user changed a velocity: it must be made to fit the joints before the next step.
+    pub(crate) disturbed: bool,
+    /// Tells this world from others that share a [`Scratch`].
+    pub(crate) identity: Arc<()>,
+    /// Counts changes of the joint graph.
+    pub(crate) graph_version: u64,
+}
+
+/// The whole state of a world at one moment. Restoring it restores every bit.
+#[derive(Clone)]
+pub struct Snapshot {
+    bodies: Bodies,
+    joints: Joints,
+    gravity: DVec3,
+    time: f64,
+    posed: bool,
+    disturbed: bool,
+}
+
+impl World {
+    /// An empty world.
+    pub fn new(gravity: [f64; 3]) -> Result<World, SceneError> {
+        let mut world = World {
+            bodies: Bodies::default(),
+            joints: Joints::default(),
+            gravity: DVec3::ZERO,
+            time: 0.0,
+            assembly: Assembly::default(),
+            posed: false,
+            disturbed: false,
+            identity: Arc::new(()),
+            graph_version: 0,
+        };
+        world.set_gravity(gravity)?;
+        Ok(world)
+    }
+
+    /// Builds a world from a scene: checks everything, closes the joints of an inexact start pose, and makes velocities fit them.
+    ///
+    /// Every problem found is reported with its path; nothing is half-built.
+    pub fn build(scene: &Scene) -> Result<World, BuildError> {
+        let mut world = World::new(scene.gravity)?;
+        let mut problems = Vec::new();
+        let stepping = [("step.dt", scene.step.dt), ("step.duration", scene.step.duration)];
+        for (path, value) in stepping {
+            if !(value.is_finite() && value > 0.0) {
+                problems.push(SceneError::new(path, format!("{value} s is not a positive time")));
+            }
+        }
+        let mut namer = Namer::default();
+        for (i, body) in scene.bodies.iter().enumerate() {
+            problems.extend(world.insert_body(body, &format!("bodies[{i}]"), &mut namer).err());
+        }
+        if problems.is_empty() {
+            world.insert_joints(&scene.joints, &mut namer, &mut problems);
+        }
+        if !problems.is_empty() {
+            return Err(BuildError { problems });
+        }
+        world.assemble("joints")?;
+        Ok(world)
+    }
+
+    /// Simulated time, s.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Saves the state.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            bodies: self.bodies.clone(),
+            joints: self.joints.clone(),
+            gravity: self.gravity,
+            time: self.time,
+            posed: self.posed,
+            disturbed: self.disturbed,
+        }
+    }
+
+    /// Goes back to a saved state; ids of that time are valid again.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        let Snapshot { bodies, joints, gravity, time, posed, disturbed } = snapshot.clone();
+        (self.bodies, self.joints) = (bodies, joints);
+        (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
+        self.graph_version += 1;
+    }
+
+    /// Closes the joints from where the bodies are, and makes the velocities fit.
+    pub(crate) fn assemble(&mut self, path: &str) -> Result<(), SceneError> {
+        let mut scratch = Scratch::default();
+        scratch.lay_out(self);
+        let (assembly, open) = self.close_mechanisms(&mut scratch);
+        if let Some((joint, gap)) = open {
+            let name = self.joints.at(joint as usize).map_or("?", |j| &j.name);
+            let index = self.joints.iter().position(|(id, _)| id.slot() == joint as usize).unwrap_or(0);
+            return Err(SceneError::new(
+                format!("{path}[{index}]"),
+                format!("joint \"{name}\" cannot be closed at the start: {gap:.3e} m or rad remain"),
+            )
+            .hint("check the positions of its bodies, the link lengths, and joints that contradict each other"));
+        }
+        self.assembly = assembly;
+        self.fit_velocities(&mut scratch);
+        self.disturbed = false;
+        self.check_limits_at_start(path)
+    }
+
+    /// Brings every mechanism's poses onto its joints. Returns the slot and gap of a joint that stays open; then nothing has changed.
+    fn close_mechanisms(&mut self, scratch: &mut Scratch) -> (Assembly, Option<(u32, f64)>) {
+        let mut assembly = Assembly::default();
+        for mechanism in scratch.mechanisms_mut() {
+            mechanism.gather(&self.bodies, &self.joints, self.gravity);
+            let closed = mechanism.assemble();
+            assembly.merge(&closed.assembly);
+            if let Some(open) = closed.open {
+                return (assembly, Some(open));
+            }
+        }
+        for mechanism in scratch.mechanisms_mut() {
+            mechanism.scatter_poses(&mut self.bodies);
+        }
+        self.read_coordinates();
+        (assembly, None)
+    }
+
+    fn fit_velocities(&mut self, scratch: &mut Scratch) {
+        for mechanism in scratch.mechanisms_mut() {
+            mechanism.gather(&self.bodies, &self.joints, self.gravity);
+            mechanism.fit_velocities();
+            mechanism.scatter_velocities(&mut self.bodies);
+        }
+    }
+
+    /// Before a step: closes joints of bodies that the user has moved.
+    pub(crate) fn reassemble_if_posed(&mut self, scratch: &mut Scratch) -> Result<(), StepError> {
+        if !self.posed {
+            return Ok(());
+        }
+        let (_, open) = self.close_mechanisms(scratch);
+        if let Some((joint, gap)) = open {
+            let joint = self.joints.at(joint as usize).map_or("?", |j| &j.name).to_string();
+            return Err(StepError::CannotAssemble { joint, gap });
+        }
+        self.posed = false;
+        Ok(())
+    }
+
+    pub(crate) fn velocities_disturbed(&self) -> bool {
+        self.disturbed
+    }
+
+    pub(crate) fn end_step(&mut self, h: f64) {
+        self.time += h;
+        self.disturbed = false;
+        for (_, body) in self.bodies.iter_mut() {
+            body.force = DVec3::ZERO;
+            body.torque = DVec3::ZERO;
+        }
+    }
+
+    /// Reads every coordinate anew, keeping the turns counted so far.
+    pub(crate) fn read_coordinates(&mut self) {
+        let bodies = &self.bodies;
+        for (_, joint) in self.joints.iter_mut() {
+            let place = |id: Option<BodyId>| {
+                id.and_then(|id| bodies.get(id)).map_or(crate::math::Placed::WORLD, BodyState::placed)
+            };
+            let (a, b) = (place(joint.a), place(joint.b));
+            for (drive, (_, kind)) in joint.drives.iter_mut().zip(joint.model.coordinates) {
+                drive.value = kind.unwrapped(&joint.model, &a, &b, drive.value);
+            }
+        }
+    }
+
+    /// What the steps remember of their past no longer fits: the next step starts as the first did.
+    pub(crate) fn forget_memory(&mut self) {
+        for (_, body) in self.bodies.iter_mut() {
+            body.memory = Accelerations::default();
+        }
+        for (_, joint) in self.joints.iter_mut() {
+            joint.memory = Default::default();
+        }
+    }
+
+    pub(crate) fn body_at(&self, slot: usize) -> Option<BodyId> {
+        self.bodies.id_at(slot)
+    }
+
+    pub(crate) fn joint_at(&self, slot: usize) -> Option<JointId> {
+        self.joints.id_at(slot)
+    }
+}
