@@ -5,8 +5,9 @@
 //! The eight edges from top and bottom are rods with a Cardan joint at each end: they keep length and twist.
 //! The four edges of the waist (side to inside, side to outside) are elbows: two bars with a revolute joint between them
 //! and Cardan joints at the hubs. They give way in length and pass on the twist.
-//! The inner hubs stand nearest to the line from top to bottom, so theirs are the rods that come straight first and carry
-//! the weight once the tube has sagged by a few per cent; no two ways round an octahedron are straight at once.
+//! Springs in the elbows, stronger where more rings hang on them, let every ring sag by the same one or two per cent
+//! and the tube bounce. Without them (`stiffness` = 0) it stretches by a few per cent within 0.2 s until many loops are
+//! taut at once, a singular pose.
 //!
 //! With n cells a ring and r rings: n (20 r + 1) bodies, n (116 r + 6) rows, of which none is redundant,
 //! 4 n r freedoms. By default n = 20; at 8 rings that is 3220 bodies, 18 680 rows and 640 freedoms
@@ -14,7 +15,7 @@
 
 use glam::DVec3;
 use linkwork::Scene;
-use linkwork::scene::{Body, Joint, JointKind, Stepping, WORLD};
+use linkwork::scene::{Body, Coordinate, Joint, JointKind, Stepping, WORLD};
 
 use crate::Entry;
 use crate::parameters::{Parameter, Values};
@@ -31,6 +32,8 @@ const ELBOW_DROP: f64 = 0.35;
 const TURN_PER_RING: f64 = 0.3;
 const HUB_RADIUS: f64 = 0.08;
 const ROD_RADIUS: f64 = 0.02;
+/// Damping per stiffness of the springs, s.
+const SPRING_DAMPING_TIME: f64 = 0.02;
 const HUB_MASS: f64 = 1.0;
 const ROD_MASS: f64 = 0.5;
 
@@ -40,6 +43,14 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[
         Parameter::count("rings", 8.0, 1.0, 150.0, "number of rings, one below the other"),
         Parameter::count("cells", 20.0, 5.0, 100.0, "number of octahedra round a ring"),
+        Parameter::real(
+            "stiffness",
+            100.0,
+            0.0,
+            1e6,
+            "N m/rad",
+            "stiffness of an elbow's spring for each ring that hangs on it; 0: no springs",
+        ),
     ],
     build: |values| Ok(hanging_tube(values)),
 };
@@ -53,6 +64,7 @@ struct Hub {
 
 fn hanging_tube(values: &Values) -> Scene {
     let (rings, cells) = (values.count("rings"), values.count("cells"));
+    let stiffness = values.real("stiffness");
     let mut scene = Scene { step: Stepping { dt: 1.0 / 60.0, duration: 5.0 }, ..Scene::default() };
     let corner = |kind: &str, ring: usize, cell: usize| hub(kind, ring, cell % cells, cells);
 
@@ -77,7 +89,7 @@ fn hanging_tube(values: &Values) -> Scene {
             }
             for side in [&left, &right] {
                 for middle in [&inner, &outer] {
-                    add_elbow(&mut scene, side, middle);
+                    add_elbow(&mut scene, side, middle, stiffness * (rings - ring) as f64);
                 }
             }
         }
@@ -123,7 +135,7 @@ fn add_rod(scene: &mut Scene, from: &Hub, to: &Hub, outwards: DVec3) {
     }
 }
 
-fn add_elbow(scene: &mut Scene, from: &Hub, to: &Hub) {
+fn add_elbow(scene: &mut Scene, from: &Hub, to: &Hub, stiffness: f64) {
     let name = format!("{}-{}", from.name, to.name);
     let (near, far) = (format!("{name}/near"), format!("{name}/far"));
     let chord = to.at - from.at;
@@ -132,6 +144,10 @@ fn add_elbow(scene: &mut Scene, from: &Hub, to: &Hub) {
     scene.body(rod_body(&near, from.at, bend));
     scene.body(rod_body(&far, bend, to.at));
     scene.joint(cardan(format!("{name}@{}", from.name), from, &near, DVec3::Z, across));
-    scene.joint(Joint::hinge(format!("{name}/elbow"), &near, &far, bend, across));
+    let mut elbow = Joint::hinge(format!("{name}/elbow"), &near, &far, bend, across);
+    if stiffness > 0.0 {
+        elbow = elbow.with(Coordinate::of("angle").spring(stiffness, SPRING_DAMPING_TIME * stiffness, 0.0));
+    }
+    scene.joint(elbow);
     scene.joint(cardan(format!("{name}@{}", to.name), to, &far, DVec3::Z, across));
 }

@@ -29,7 +29,7 @@ fn every_scene() -> Vec<Scene> {
         ("strandbeest", &[("legs", 1.0), ("fixed_frame", 0.0)]),
         ("strandbeest", &[("legs", 50.0), ("load", 20.0)]),
         ("tube", &[("rings", 1.0), ("cells", 5.0)]),
-        ("tube", &[("rings", 20.0)]),
+        ("tube", &[("rings", 20.0), ("stiffness", 0.0)]),
         ("walker", &[("legs", 12.0), ("held", 0.0)]),
         ("top", &[("steady", 1.0)]),
         ("top", &[("tilt", 90.0), ("steady", 1.0)]),
