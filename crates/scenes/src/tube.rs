@@ -56,28 +56,37 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 /// A corner of the octahedra: name and place.
-#[derive(Clone)]
 struct Hub {
     name: String,
     at: DVec3,
+}
+
+#[derive(Clone, Copy)]
+enum Corner {
+    /// Top of a cell and bottom of the one above.
+    Level,
+    /// Left of a cell and right of its neighbour.
+    Side,
+    Inner,
+    Outer,
 }
 
 fn hanging_tube(values: &Values) -> Scene {
     let (rings, cells) = (values.count("rings"), values.count("cells"));
     let stiffness = values.real("stiffness");
     let mut scene = Scene { step: Stepping { dt: 1.0 / 60.0, duration: 5.0 }, ..Scene::default() };
-    let corner = |kind: &str, ring: usize, cell: usize| hub(kind, ring, cell % cells, cells);
+    let corner = |corner: Corner, ring: usize, cell: usize| hub(corner, ring, cell % cells, cells);
 
     for cell in 0..cells {
-        let top = corner("level", 0, cell);
+        let top = corner(Corner::Level, 0, cell);
         scene.body(hub_body(&top));
         scene.joint(Joint::fixed(format!("hanger{cell}"), WORLD, &top.name, top.at));
     }
     for ring in 0..rings {
         for cell in 0..cells {
-            let (top, bottom) = (corner("level", ring, cell), corner("level", ring + 1, cell));
-            let (left, right) = (corner("side", ring, cell), corner("side", ring, cell + 1));
-            let (inner, outer) = (corner("inner", ring, cell), corner("outer", ring, cell));
+            let (top, bottom) = (corner(Corner::Level, ring, cell), corner(Corner::Level, ring + 1, cell));
+            let (left, right) = (corner(Corner::Side, ring, cell), corner(Corner::Side, ring, cell + 1));
+            let (inner, outer) = (corner(Corner::Inner, ring, cell), corner(Corner::Outer, ring, cell));
             for new in [&left, &inner, &outer, &bottom] {
                 scene.body(hub_body(new));
             }
@@ -97,18 +106,18 @@ fn hanging_tube(values: &Values) -> Scene {
     scene
 }
 
-fn hub(kind: &str, ring: usize, cell: usize, cells: usize) -> Hub {
+fn hub(corner: Corner, ring: usize, cell: usize, cells: usize) -> Hub {
     let radius = cells as f64 * CELL_WIDTH / std::f64::consts::TAU;
-    let (radius, half_cells_round, half_rings_down) = match kind {
-        "level" => (radius, 2 * cell, 2 * ring),
-        "side" => (radius, 2 * cell + 2 * cells - 1, 2 * ring + 1),
-        "inner" => (radius - INNER_DEPTH, 2 * cell, 2 * ring + 1),
-        _ => (radius + OUTER_DEPTH, 2 * cell, 2 * ring + 1),
+    let (name, radius, half_cells_round, half_rings_down) = match corner {
+        Corner::Level => ("level", radius, 2 * cell, 2 * ring),
+        Corner::Side => ("side", radius, 2 * cell + 2 * cells - 1, 2 * ring + 1),
+        Corner::Inner => ("inner", radius - INNER_DEPTH, 2 * cell, 2 * ring + 1),
+        Corner::Outer => ("outer", radius + OUTER_DEPTH, 2 * cell, 2 * ring + 1),
     };
     let twist = TURN_PER_RING * half_rings_down as f64;
     let (y, x) = ((half_cells_round as f64 + twist) / cells as f64 * std::f64::consts::PI).sin_cos();
     let at = DVec3::new(radius * x, radius * y, -(half_rings_down as f64) * CELL_HEIGHT / 2.0);
-    Hub { name: format!("{kind}{ring}.{cell}"), at }
+    Hub { name: format!("{name}{ring}.{cell}"), at }
 }
 
 fn hub_body(hub: &Hub) -> Body {
