@@ -83,7 +83,6 @@ fn body() -> impl Strategy<Value = Body> {
         gravity_scale: rest.1,
         linear_damping: rest.2,
         angular_damping: rest.3,
-        ..Body::default()
     })
 }
 
