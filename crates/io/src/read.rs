@@ -6,7 +6,7 @@ use crate::locate::locate_all;
 use crate::node::{Node, SyntaxError, Value, document};
 use crate::reading::{self, Finding};
 use crate::schema::SCHEMA_KEY;
-use linkwork::{BuildError, Scene};
+use linkwork::{BuildError, Scene, SceneError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -35,7 +35,7 @@ impl SceneFile {
     pub fn explain(&self, error: &BuildError) -> FileError {
         let (shown, omitted) = split(&error.problems);
         let spans = locate_all(&self.text, self.format, shown.iter().map(|problem| problem.path.as_str()));
-        let problems = shown.iter().zip(spans).map(|(problem, span)| Problem {
+        let locate = |(problem, span): (&SceneError, Option<Span>)| Problem {
             path: problem.path.clone(),
             message: match problem.path.as_str() {
                 "" => problem.problem.clone(),
@@ -43,8 +43,10 @@ impl SceneFile {
             },
             hint: problem.hint.clone(),
             place: span.map(|span| Place::of(&self.text, span)),
-        });
-        refusal(&self.file, &self.text, problems.collect(), omitted)
+        };
+        let mut problems: Vec<Problem> = shown.iter().zip(spans).map(locate).collect();
+        problems.sort_by_key(|problem| problem.place.map(|place| place.span.start));
+        refusal(&self.file, &self.text, problems, omitted)
     }
 }
 

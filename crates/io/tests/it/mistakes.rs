@@ -175,8 +175,8 @@ fn what_the_engine_refuses_is_found_in_the_text() {
         let file = SceneFile { scene, file: "scene".to_owned(), text, format };
         let error = file.explain(&BuildError {
             problems: vec![
-                SceneError::new("bodies[0].mass", "−1 kg is negative").hint("give a positive mass"),
                 SceneError::new("joints[0].axis", "zero length"),
+                SceneError::new("bodies[0].mass", "−1 kg is negative").hint("give a positive mass"),
                 SceneError::new("step.dt", "too large"),
             ],
         });
@@ -184,12 +184,12 @@ fn what_the_engine_refuses_is_found_in_the_text() {
         assert_eq!(
             shown,
             [
+                ("step.dt: too large", None),
                 ("bodies[0].mass: −1 kg is negative", Some(if format == Format::Toml { 3 } else { 2 })),
                 ("joints[0].axis: zero length", Some(5)),
-                ("step.dt: too large", None),
             ]
         );
-        assert_eq!(error.problems[0].hint.as_deref(), Some("give a positive mass"));
+        assert_eq!(error.problems[1].hint.as_deref(), Some("give a positive mass"));
     }
 }
 
