@@ -3,7 +3,7 @@
 use crate::error::StepError;
 use crate::math::{Placed, rotation};
 use crate::mechanism::Mechanism;
-use crate::mechanism::layout;
+use crate::mechanism::layout::{self, Hubs, Layout};
 use crate::params::StepParams;
 use crate::report::StepReport;
 use crate::scene::BodyKind;
@@ -63,7 +63,7 @@ impl Scratch {
         let same = self.laid_out_for.as_ref().is_some_and(|(w, v)| Arc::ptr_eq(w, &key.0) && *v == key.1);
         if !same {
             let (layouts, free) = layout::mechanisms(&world.bodies, &world.joints);
-            self.mechanisms = layouts.into_iter().map(Mechanism::new).collect();
+            self.mechanisms = layouts.into_iter().map(|l| laid_out_safely(l, world)).collect();
             self.free = free;
             self.laid_out_for = Some(key);
         }
@@ -72,6 +72,21 @@ impl Scratch {
     pub(crate) fn mechanisms_mut(&mut self) -> &mut [Mechanism] {
         &mut self.mechanisms
     }
+}
+
+/// A mechanism with its hubs as nodes, or, where that would lose a constraint, split.
+fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
+    let mut mechanism = Mechanism::new(layout);
+    if mechanism.layout.hub_diagonals.is_empty() {
+        return mechanism;
+    }
+    mechanism.gather(&world.bodies, &world.joints, world.gravity);
+    mechanism.fit_velocities();
+    if mechanism.hubs_lose_a_constraint() {
+        let joints = mechanism.layout.joints;
+        return Mechanism::new(layout::mechanism(&world.bodies, &world.joints, joints, Hubs::Split));
+    }
+    mechanism
 }
 
 /// A body without joints: half kick, flight and free rotation, half kick.

@@ -1,7 +1,8 @@
-//! Block-sparse LDLᵀ of a symmetric positive semidefinite matrix.
+//! Block-sparse LDLᵀ of a symmetric matrix, positive semidefinite but for nodes whose pivots are known to be negative.
 //!
 //! Before: blocks of 1–6 rows in elimination order; [`BlockLdlt::values_mut`] filled through [`BlockLdlt::target`]
-//! (lower blocks, diagonal blocks in full). After [`BlockLdlt::factor`]: [`BlockLdlt::solve`] gives A⁻¹b on the
+//! (lower blocks, diagonal blocks in full); a reference per row, with which a pivot shares its sign and against which it
+//! is too small. After [`BlockLdlt::factor`]: [`BlockLdlt::solve`] gives A⁻¹b on the
 //! independent rows and zero on the dropped ones. It cannot fail: a row without a usable pivot is dropped and counted.
 //! Right-looking; the targets of all updates are a flat list made once, so that no index is searched in a step.
 
@@ -49,7 +50,7 @@ pub(crate) struct BlockLdlt {
     /// Diagonal blocks and, below them, panels: A before, L (and garbage on the diagonal) after.
     values: Vec<f64>,
     inverse: Vec<f64>,
-    original: Vec<f64>,
+    reference: Vec<f64>,
     panel_t: Vec<f64>,
     dropped: Vec<bool>,
     dropped_count: usize,
@@ -132,7 +133,7 @@ impl BlockLdlt {
             updates: Vec::new(),
             values: vec![0.0; offset as usize],
             inverse: vec![0.0; offset as usize],
-            original: vec![0.0; first_row[n] as usize],
+            reference: vec![0.0; first_row[n] as usize],
             panel_t: vec![0.0; largest_panel as usize],
             dropped: vec![false; first_row[n] as usize],
             dropped_count: 0,
@@ -188,15 +189,10 @@ impl BlockLdlt {
         &mut self.values
     }
 
-    /// Factorises what the values hold.
-    pub fn factor(&mut self) {
+    /// Factorises what the values hold; `reference` is each row's diagonal before anything is eliminated, in full.
+    pub fn factor(&mut self, reference: &[f64]) {
         self.dropped_count = 0;
-        for c in &self.columns {
-            let m = c.size as usize;
-            for k in 0..m {
-                self.original[c.row as usize + k] = self.values[c.diagonal as usize + k * (m + 1)];
-            }
-        }
+        self.reference.copy_from_slice(reference);
         for j in 0..self.columns.len() {
             with_size!(self.columns[j].size, M => self.eliminate::<M>(j));
         }
@@ -209,7 +205,7 @@ impl BlockLdlt {
         let diagonal = c.diagonal as usize..c.diagonal as usize + M * M;
         let mask = invert_dropping::<M>(
             &self.values[diagonal.clone()],
-            &self.original[row..row + M],
+            &self.reference[row..row + M],
             DROP_FRACTION,
             &mut self.inverse[diagonal.clone()],
         );
@@ -217,7 +213,7 @@ impl BlockLdlt {
             let out = mask >> k & 1 == 1;
             self.dropped[row + k] = out;
             // a row that touches nothing that can move is empty, not redundant
-            self.dropped_count += usize::from(out && self.original[row + k] > 0.0);
+            self.dropped_count += usize::from(out && self.reference[row + k] > 0.0);
         }
         if c.rows.0 == c.rows.1 {
             return;
@@ -327,11 +323,6 @@ impl BlockLdlt {
     pub fn dropped_count(&self) -> usize {
         self.dropped_count
     }
-
-    /// The diagonal before elimination.
-    pub fn original_diagonal(&self) -> &[f64] {
-        &self.original
-    }
 }
 
 #[cfg(test)]
@@ -425,7 +416,8 @@ mod tests {
                     }
                 }
             }
-            factor.factor();
+            let reference: Vec<f64> = (0..rows.len()).map(|k| a[k][k]).collect();
+            factor.factor(&reference);
             // a right side that a redundant system can meet: b = A y
             let mut noise = Noise(seed + 1000);
             let y: Vec<f64> = (0..rows.len()).map(|_| noise.next()).collect();

@@ -58,8 +58,8 @@ pub(crate) fn update_kernel(mi: u8, mj: u8, mk: u8) -> UpdateKernel {
 }
 
 /// Inverse of the symmetric block `a` on its independent rows, zero on the others: scalar LDLᵀ in which a pivot below
-/// `fraction · original` is dropped (its impulse is zero). Returns the mask of dropped rows.
-pub(crate) fn invert_dropping<const M: usize>(a: &[f64], original: &[f64], fraction: f64, out: &mut [f64]) -> u8 {
+/// `fraction` of its reference, or of the other sign, is dropped (its impulse is zero). Returns the mask of dropped rows.
+pub(crate) fn invert_dropping<const M: usize>(a: &[f64], reference: &[f64], fraction: f64, out: &mut [f64]) -> u8 {
     let (a, _) = a.as_chunks::<M>();
     let (out, _) = out.as_chunks_mut::<M>();
     let mut l = [[0.0; M]; M];
@@ -71,7 +71,7 @@ pub(crate) fn invert_dropping<const M: usize>(a: &[f64], original: &[f64], fract
         for s in 0..k {
             pivot -= l[k][s] * l[k][s] * d[s];
         }
-        if pivot > fraction * original[k] {
+        if pivot * reference[k].signum() > fraction * reference[k].abs() {
             d[k] = pivot;
             inverse_d[k] = 1.0 / pivot;
             for i in k + 1..M {

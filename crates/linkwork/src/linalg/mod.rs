@@ -65,9 +65,9 @@ impl Factor {
         delegate!(self, f => f.values_mut())
     }
 
-    /// Factorises what the values hold.
-    pub fn factor(&mut self) {
-        delegate!(self, f => f.factor());
+    /// Factorises what the values hold; `reference` is each row's diagonal before anything is eliminated, in full.
+    pub fn factor(&mut self, reference: &[f64]) {
+        delegate!(self, f => f.factor(reference));
     }
 
     /// Replaces `x` by A⁻¹x on the independent rows, zero on the dropped ones.
@@ -83,11 +83,6 @@ impl Factor {
     /// Redundant rows found by the last factorisation.
     pub fn dropped_count(&self) -> usize {
         delegate!(self, f => f.dropped_count())
-    }
-
-    /// The diagonal before elimination.
-    pub fn original_diagonal(&self) -> &[f64] {
-        delegate!(self, f => f.original_diagonal())
     }
 
     /// Scalar entries of the factor.

@@ -7,6 +7,7 @@
 use super::{BlockPattern, DROP_FRACTION};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
+use faer::perm::PermRef;
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
@@ -32,7 +33,6 @@ pub(crate) struct Supernodal {
     tiles: HashMap<(u32, u32), u32>,
     l_values: Vec<f64>,
     scale: Vec<f64>,
-    original: Vec<f64>,
     dropped: Vec<bool>,
     dropped_count: usize,
     signs: Vec<i8>,
@@ -80,7 +80,10 @@ impl Supernodal {
             supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
             ..Default::default()
         };
-        let symbolic = factorize_symbolic_cholesky(matrix, Side::Lower, SymmetricOrdering::Identity, params).ok()?;
+        // the pattern is in elimination order; faer's `Identity` would read it as an upper triangle
+        let order: Vec<usize> = (0..rows).collect();
+        let order = SymmetricOrdering::Custom(PermRef::new_checked(&order, &order, rows));
+        let symbolic = factorize_symbolic_cholesky(matrix, Side::Lower, order, params).ok()?;
         let need = symbolic
             .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
             .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
@@ -95,7 +98,6 @@ impl Supernodal {
             values: vec![0.0; size as usize],
             tiles,
             scale: vec![1.0; rows],
-            original: vec![0.0; rows],
             dropped: vec![false; rows],
             dropped_count: 0,
             signs: vec![1; rows],
@@ -121,13 +123,11 @@ impl Supernodal {
         &mut self.values
     }
 
-    pub fn factor(&mut self) {
+    pub fn factor(&mut self, reference: &[f64]) {
         let rows = self.scale.len();
-        for j in 0..rows {
-            // a column of the lower triangle opens with its diagonal entry
-            let d = self.values[self.source[self.column_start[j]] as usize];
-            self.original[j] = d;
-            self.scale[j] = if d > 0.0 { 1.0 / d.sqrt() } else { 0.0 };
+        for (j, &d) in reference.iter().enumerate() {
+            self.scale[j] = if d != 0.0 { 1.0 / d.abs().sqrt() } else { 0.0 };
+            self.signs[j] = if d < 0.0 { -1 } else { 1 };
         }
         for j in 0..rows {
             for e in self.column_start[j]..self.column_start[j + 1] {
@@ -143,6 +143,7 @@ impl Supernodal {
             dynamic_regularization_delta: DROPPED_PIVOT,
             dynamic_regularization_epsilon: DROP_FRACTION,
         };
+        self.l_values.fill(0.0); // faer adds to what stands there
         // fails only on pivots that are exactly zero, which the regularisation replaces
         let _ = self.symbolic.factorize_numeric_ldlt(
             &mut self.l_values,
@@ -161,7 +162,7 @@ impl Supernodal {
                 for k in 0..node.val().ncols() {
                     let row = node.start() + k;
                     self.dropped[row] = node.val()[(k, k)].abs() > 1e3;
-                    self.dropped_count += usize::from(self.dropped[row] && self.original[row] > 0.0);
+                    self.dropped_count += usize::from(self.dropped[row] && reference[row] > 0.0);
                 }
             }
         }
@@ -189,9 +190,5 @@ impl Supernodal {
 
     pub fn dropped_count(&self) -> usize {
         self.dropped_count
-    }
-
-    pub fn original_diagonal(&self) -> &[f64] {
-        &self.original
     }
 }

@@ -1,6 +1,6 @@
 //! The hot loop of assembly: tiles Ĵ_i Ĵ_kᵀ with their sizes known to the compiler.
 
-use super::layout::Product;
+use super::layout::{HubTile, Product};
 use crate::linalg::kernels::with_size;
 
 /// Adds every product to its tile.
@@ -10,6 +10,29 @@ pub(super) fn sum_products(products: &[Product], jacobian: &[f64], values: &mut 
         let k = &jacobian[p.k as usize..p.k as usize + 6 * p.rows_k as usize];
         let tile = &mut values[p.target as usize..p.target as usize + p.rows_i as usize * p.rows_k as usize];
         with_size!(p.rows_k, K => add_product::<K>(i.as_chunks::<6>().0, k, p.scale, tile));
+    }
+}
+
+/// Writes the blocks that couple hub nodes with their joints, and their own −1.
+pub(super) fn write_hubs(tiles: &[HubTile], diagonals: &[u32], jacobian: &[f64], values: &mut [f64]) {
+    for t in tiles {
+        let rows = t.rows as usize;
+        let block = jacobian[t.jacobian as usize..t.jacobian as usize + 6 * rows].as_chunks::<6>().0;
+        let tile = &mut values[t.target as usize..t.target as usize + 6 * rows];
+        if t.transposed {
+            for (r, line) in block.iter().enumerate() {
+                for k in 0..6 {
+                    tile[k * rows + r] = line[k];
+                }
+            }
+        } else {
+            tile.as_chunks_mut::<6>().0.copy_from_slice(block);
+        }
+    }
+    for &d in diagonals {
+        for k in 0..6 {
+            values[d as usize + 7 * k] = -1.0;
+        }
     }
 }
 

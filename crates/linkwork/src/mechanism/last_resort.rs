@@ -77,7 +77,7 @@ impl Mechanism {
                 let law = &m.linear.soft[k].law;
                 1.0 / (h * h * law.stiffness + h * law.damping).max(f64::MIN_POSITIVE)
             });
-            self.layout.factor.factor();
+            self.factorise();
             for r in 0..self.rhs.len() {
                 self.rhs[r] = -self.error[r];
             }
@@ -175,11 +175,11 @@ impl Mechanism {
             self.write_rows();
             // springs do not act in assembly: they are infinitely soft
             self.sum_products(|_, _| f64::MAX.sqrt());
-            self.layout.factor.factor();
+            self.factorise();
             for node in &self.layout.nodes {
                 for r in 0..node.rows as usize {
                     let k = node.row as usize + r;
-                    let hard = r < node.hard as usize && node.source != Source::Fixation;
+                    let hard = r < node.hard as usize && !node.source.is_internal();
                     self.rhs[k] = if hard { -self.error[k] } else { 0.0 };
                 }
             }

@@ -3,8 +3,10 @@
 //! A mechanism is a set of dynamic bodies connected by joints; static and kinematic bodies do not connect.
 //! Its nodes are joints and couplings in elimination order, so that rows, bodies and Jacobians are read front to back.
 //!
-//! A body with many joints would be a clique of all of them. Such *hubs* are split (Tomcin, Sibbing and Kobbelt 2014, section 5)
-//! into parts of equal mass held together by fixation nodes: inside the linear system only, the body itself stays one.
+//! A body with many joints would be a clique of all of them. Such a *hub* becomes a node of its own, its velocity an
+//! unknown beside the impulses (Baraff 1996): [A Ĵ; Ĵᵀ −1]. That loses a constraint that only shows when two hubs move
+//! against each other; where a test finds this, hubs are split instead (Tomcin, Sibbing and Kobbelt 2014, section 5) into
+//! parts of equal mass held together by fixation nodes. Either is inside the linear system only: the body stays one.
 
 use crate::body::BodyState;
 use crate::joint::rows::Part;
@@ -13,8 +15,10 @@ use crate::linalg::ordering::elimination_order;
 use crate::linalg::{BlockPattern, Factor};
 use crate::world::{Bodies, Joints};
 
-/// A body with more joints than this is split into parts.
+/// A body with more joints than this is a hub.
 const HUB_JOINTS: usize = 6;
+/// More hubs than this are split: as nodes they would all be eliminated last, in one dense block.
+const MOST_HUB_NODES: usize = 8;
 /// Joints that share one part of a hub.
 const JOINTS_PER_PART: usize = 3;
 /// Local index of the immovable world in [`Layout::bodies`] terms: the slot it is stored under.
@@ -29,6 +33,32 @@ pub(crate) enum Source {
     Coupling { slot: u32, first: u32, last: u32 },
     /// Two parts of a hub.
     Fixation,
+    /// The velocity of a hub.
+    Hub,
+}
+
+impl Source {
+    /// Whether the node belongs to a body's inside, not to a joint.
+    pub fn is_internal(self) -> bool {
+        matches!(self, Source::Fixation | Source::Hub)
+    }
+}
+
+/// How bodies with many joints enter the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hubs {
+    AsNodes,
+    Split,
+}
+
+/// A block of Ĵ between a hub's node and one of its joints.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HubTile {
+    pub jacobian: u32,
+    pub rows: u8,
+    pub target: u32,
+    /// Whether the hub is eliminated after the joint, so that the tile is Ĵᵀ.
+    pub transposed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,9 +169,13 @@ pub(crate) struct Layout {
     /// (world slot, body indices) of the joint of each model.
     pub model_joints: Vec<u32>,
     pub products: Vec<Product>,
+    pub hub_tiles: Vec<HubTile>,
+    /// Diagonal tiles of hub nodes.
+    pub hub_diagonals: Vec<u32>,
+    /// The joints (world slots) of the mechanism.
+    pub joints: Vec<u32>,
     pub factor: Factor,
-    /// Scalar rows of joints (without fixations), all rows, and size of the Jacobian store.
-    pub joint_rows: usize,
+    /// Scalar rows of all nodes, and size of the Jacobian store.
     pub rows: usize,
     pub jacobian_len: usize,
     /// Parts of all movable bodies.
@@ -171,10 +205,17 @@ pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints) -> (Vec<Layout>, Vec<
     }
     let layouts = (0..slots)
         .filter(|&root| !joints_of[root].is_empty())
-        .map(|root| Builder::new(bodies, joints, &joints_of[root]).build())
+        .map(|root| mechanism(bodies, joints, joints_of[root].clone(), Hubs::AsNodes))
         .collect();
     let free = (0..slots).filter(|&s| movable(s) && !jointed[s]).map(|s| s as u32).collect();
     (layouts, free)
+}
+
+/// Lays out the mechanism of the given joints.
+pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs) -> Layout {
+    let mut layout = Builder::new(bodies, joints, &slots, hubs).build();
+    layout.joints = slots;
+    layout
 }
 
 fn touched_bodies(joint: &JointState, joints: &Joints, movable: &dyn Fn(usize) -> bool) -> Vec<usize> {
@@ -229,10 +270,15 @@ struct Builder<'w> {
     drafts: Vec<Draft>,
     /// First part and number of parts of every movable body.
     parts: Vec<(u32, u32)>,
+    hubs: Hubs,
+    /// The draft of each body's hub node.
+    hub_draft: Vec<Option<u32>>,
+    /// Where each draft stands in elimination order.
+    place_of_draft: Vec<Option<u32>>,
 }
 
 impl<'w> Builder<'w> {
-    fn new(bodies: &'w Bodies, joints: &'w Joints, slots: &'w [u32]) -> Self {
+    fn new(bodies: &'w Bodies, joints: &'w Joints, slots: &'w [u32], hubs: Hubs) -> Self {
         Builder {
             bodies,
             joints,
@@ -241,6 +287,9 @@ impl<'w> Builder<'w> {
             layout: Layout::default(),
             drafts: Vec::new(),
             parts: Vec::new(),
+            hubs,
+            hub_draft: Vec::new(),
+            place_of_draft: Vec::new(),
         }
     }
 
@@ -248,7 +297,7 @@ impl<'w> Builder<'w> {
         self.number_bodies();
         self.draft_joints();
         self.draft_couplings();
-        self.split_hubs();
+        self.place_hubs();
         self.order_and_place();
         self.list_products();
         self.layout
@@ -378,8 +427,8 @@ impl<'w> Builder<'w> {
         }
     }
 
-    /// Gives every side its part; joints that hang together without the hub share a part.
-    fn split_hubs(&mut self) {
+    /// Gives every side its part: hubs become nodes, or parts that joints share which hang together without the hub.
+    fn place_hubs(&mut self) {
         let movable = self.layout.movable;
         let mut sides_of: Vec<Vec<(usize, usize)>> = vec![Vec::new(); movable];
         for (n, draft) in self.drafts.iter().enumerate() {
@@ -388,6 +437,12 @@ impl<'w> Builder<'w> {
             }
         }
         let is_hub = |body: usize| sides_of[body].len() > HUB_JOINTS;
+        self.hub_draft = vec![None; movable];
+        let count = (0..movable).filter(|&b| is_hub(b)).count();
+        if self.hubs == Hubs::AsNodes && count <= MOST_HUB_NODES {
+            self.hubs_as_nodes(&sides_of);
+            return;
+        }
         // what hangs together when hubs are taken away, named by its first node
         let mut cluster = DisjointSets::new(self.drafts.len());
         for (body, sides) in sides_of.iter().enumerate() {
@@ -439,6 +494,30 @@ impl<'w> Builder<'w> {
         self.layout.part_count = next_part as usize;
     }
 
+    fn hubs_as_nodes(&mut self, sides_of: &[Vec<(usize, usize)>]) {
+        for (body, sides) in sides_of.iter().enumerate() {
+            for &(n, s) in sides {
+                self.drafts[n].sides[s].1 = body as u32;
+            }
+            self.parts.push((body as u32, 1));
+            if sides.len() > HUB_JOINTS {
+                self.hub_draft[body] = Some(self.drafts.len() as u32);
+                let body = body as u32;
+                let none = (Vec::new(), Vec::new());
+                self.drafts.push(Draft {
+                    source: Source::Hub,
+                    rows: 6,
+                    hard: 6,
+                    a: body,
+                    b: body,
+                    sides: none.0,
+                    soft: none.1,
+                });
+            }
+        }
+        self.layout.part_count = sides_of.len();
+    }
+
     fn draft_pairs(&self) -> Vec<(u32, u32)> {
         let mut by_part: Vec<Vec<u32>> = vec![Vec::new(); self.layout.part_count];
         for (n, draft) in self.drafts.iter().enumerate() {
@@ -447,7 +526,12 @@ impl<'w> Builder<'w> {
             }
         }
         let mut pairs = Vec::new();
-        for nodes in &by_part {
+        for (part, nodes) in by_part.iter().enumerate() {
+            // with hubs as nodes a part is a body
+            if let Some(hub) = self.hub_draft.get(part).copied().flatten() {
+                pairs.extend(nodes.iter().map(|&j| (hub.max(j), hub.min(j))));
+                continue;
+            }
             for (k, &j) in nodes.iter().enumerate() {
                 pairs.extend(nodes[k + 1..].iter().map(|&i| (i.max(j), i.min(j))));
             }
@@ -460,7 +544,11 @@ impl<'w> Builder<'w> {
 
     fn order_and_place(&mut self) {
         let drafted = BlockPattern { sizes: self.drafts.iter().map(|d| d.rows).collect(), pairs: self.draft_pairs() };
-        let order = elimination_order(&drafted);
+        let order = self.elimination_order(&drafted);
+        self.place_of_draft = vec![None; order.len()];
+        for (k, &d) in order.iter().enumerate() {
+            self.place_of_draft[d as usize] = Some(k as u32);
+        }
         let mut row = 0_u32;
         for &d in &order {
             let draft = &self.drafts[d as usize];
@@ -495,13 +583,43 @@ impl<'w> Builder<'w> {
             };
             layout.black_box_rows.extend(std::iter::repeat_n(is_black_box, draft.rows as usize));
             row += u32::from(draft.rows);
-            if draft.source != Source::Fixation {
-                layout.joint_rows += draft.rows as usize;
-            }
         }
         self.layout.rows = row as usize;
         self.layout.factor = Factor::new(&drafted.permuted(&order));
         self.renumber();
+    }
+
+    /// Fill-reducing order; hubs come after all joints of other bodies, and joints that only hubs hold come last, because
+    /// nothing else gives them a pivot.
+    fn elimination_order(&self, drafted: &BlockPattern) -> Vec<u32> {
+        if self.hub_draft.iter().all(Option::is_none) {
+            return elimination_order(drafted);
+        }
+        let is_hub = |body: u32| self.hub_draft[body as usize].is_some();
+        let rank = |d: &Draft| match d.source {
+            Source::Hub => 1,
+            _ if d.sides.iter().all(|s| is_hub(s.0)) => 2,
+            _ => 0,
+        };
+        let ranks: Vec<u8> = self.drafts.iter().map(rank).collect();
+        let plain: Vec<u32> = (0..ranks.len() as u32).filter(|&d| ranks[d as usize] == 0).collect();
+        let mut place = vec![u32::MAX; ranks.len()];
+        for (k, &d) in plain.iter().enumerate() {
+            place[d as usize] = k as u32;
+        }
+        let within = |&(i, j): &(u32, u32)| {
+            let (i, j) = (place[i as usize], place[j as usize]);
+            (i != u32::MAX && j != u32::MAX).then(|| (i.max(j), i.min(j)))
+        };
+        let pattern = BlockPattern {
+            sizes: plain.iter().map(|&d| drafted.sizes[d as usize]).collect(),
+            pairs: drafted.pairs.iter().filter_map(within).collect(),
+        };
+        let mut order: Vec<u32> = elimination_order(&pattern).into_iter().map(|k| plain[k as usize]).collect();
+        for wanted in [1, 2] {
+            order.extend((0..ranks.len() as u32).filter(|&d| ranks[d as usize] == wanted));
+        }
+        order
     }
 
     /// Numbers models and bodies in elimination order, so that a sweep over nodes reads memory front to back.
@@ -575,7 +693,22 @@ impl<'w> Builder<'w> {
                 by_part[layout.sides[s as usize].part as usize].push((n as u32, s));
             }
         }
-        for sides in &by_part {
+        let hub_node = |part: usize| {
+            let draft = self.hub_draft.get(part).copied().flatten()?;
+            self.place_of_draft[draft as usize]
+        };
+        for (part, sides) in by_part.iter().enumerate() {
+            if let Some(hub) = hub_node(part) {
+                let diagonal = layout.factor.target(hub, hub).expect("every node has a diagonal block");
+                layout.hub_diagonals.push(diagonal);
+                for &(n, s) in sides {
+                    let target = layout.factor.target(n.max(hub), n.min(hub)).expect("a hub's joint is in the pattern");
+                    let jacobian = layout.sides[s as usize].jacobian;
+                    let rows = layout.nodes[n as usize].rows;
+                    layout.hub_tiles.push(HubTile { jacobian, rows, target, transposed: hub > n });
+                }
+                continue;
+            }
             for (x, &(k, sk)) in sides.iter().enumerate() {
                 for &(i, si) in &sides[x..] {
                     // a joint from a body to itself cannot exist, so i ≥ k in elimination order

@@ -20,6 +20,8 @@ pub(super) struct Linearisation {
     pub drift: Vec<f64>,
     /// Square of a row's norm: how much one unit of its impulse moves it, the row alone.
     pub mobility: Vec<f64>,
+    /// What a pivot is compared with: mobility and compliance.
+    pub reference: Vec<f64>,
     /// Linear joint force on b per unit of row: lin of each row.
     pub directions: Vec<DVec3>,
     /// Law and compliance of every soft row, in the order of `layout.soft`.
@@ -85,6 +87,7 @@ impl Linearisation {
             jacobian: vec![0.0; layout.jacobian_len],
             drift: vec![0.0; layout.rows],
             mobility: vec![0.0; layout.rows],
+            reference: vec![0.0; layout.rows],
             directions: vec![DVec3::ZERO; layout.rows],
             soft: vec![SoftLaw::default(); layout.soft.len()],
             coupling_offset: vec![0.0; layout.rows],
@@ -100,8 +103,16 @@ impl Linearisation {
         }
     }
 
-    /// Parts of a hub move together: ±1 in hat coordinates, whatever the pose.
+    /// Parts of a hub move together: ±1 in hat coordinates, whatever the pose. A hub's own node has the pivot −1.
     pub fn set_fixations(&mut self, layout: &Layout) {
+        for node in &layout.nodes {
+            let rows = node.row as usize..node.row as usize + node.rows as usize;
+            match node.source {
+                Source::Fixation => self.mobility[rows].fill(2.0),
+                Source::Hub => self.mobility[rows].fill(-1.0),
+                _ => {}
+            }
+        }
         for node in layout.nodes.iter().filter(|n| n.source == Source::Fixation) {
             for s in node.sides.0..node.sides.1 {
                 let side = &layout.sides[s as usize];
@@ -186,7 +197,7 @@ impl Mechanism {
         let compliance = |l: &Mechanism, k: usize| l.linear.soft[k].compliance;
         self.sum_products(compliance);
         self.timer.lap(|s| &mut s.assemble);
-        self.layout.factor.factor();
+        self.factorise();
         self.timer.lap(|s| &mut s.factor);
     }
 
@@ -268,25 +279,40 @@ impl Mechanism {
                         .map(|at| lin.jacobian[at..at + 6].iter().map(|e| e * e).sum::<f64>())
                         .sum();
                 }
-                Source::Fixation => {}
+                Source::Fixation | Source::Hub => {}
             }
         }
+    }
+
+    /// Factorises the system that stands in the factor's store.
+    pub(super) fn factorise(&mut self) {
+        self.layout.factor.factor(&self.linear.reference);
     }
 
     /// Sums A = Σ Ĵ_i Ĵ_kᵀ into the factor's store, and the compliance of soft rows on its diagonal.
     pub(super) fn sum_products(&mut self, compliance: impl Fn(&Mechanism, usize) -> f64) {
         let mut factor = std::mem::take(&mut self.layout.factor);
-        super::assemble::sum_products(&self.layout.products, &self.linear.jacobian, factor.clear());
-        for node in &self.layout.nodes {
+        let layout = &self.layout;
+        super::assemble::sum_products(&layout.products, &self.linear.jacobian, factor.clear());
+        super::assemble::write_hubs(
+            &layout.hub_tiles,
+            &layout.hub_diagonals,
+            &self.linear.jacobian,
+            factor.values_mut(),
+        );
+        self.linear.reference.copy_from_slice(&self.linear.mobility);
+        for index in 0..self.layout.nodes.len() as u32 {
+            let node = self.layout.nodes[index as usize];
             if node.soft.0 == node.soft.1 {
                 continue;
             }
-            let index = self.layout.nodes.partition_point(|n| n.row < node.row) as u32;
             if let Some(tile) = factor.target(index, index) {
                 let m = node.rows as usize;
                 for k in node.soft.0..node.soft.1 {
                     let r = (self.layout.soft[k as usize].row - node.row) as usize;
-                    factor.values_mut()[tile as usize + r * (m + 1)] += compliance(self, k as usize);
+                    let compliance = compliance(self, k as usize);
+                    factor.values_mut()[tile as usize + r * (m + 1)] += compliance;
+                    self.linear.reference[node.row as usize + r] += compliance;
                 }
             }
         }
@@ -299,7 +325,7 @@ impl Mechanism {
         for node in &self.layout.nodes {
             let first = node.row as usize;
             let count = node.rows as usize;
-            if node.source == Source::Fixation {
+            if node.source.is_internal() {
                 self.rhs[first..first + count].fill(0.0);
                 continue;
             }
@@ -319,10 +345,10 @@ impl Mechanism {
         }
     }
 
-    /// u += Ĵᵀ p. Impulses of fixations act inside a body and do not show.
+    /// u += Ĵᵀ p. What holds inside a body does not show.
     pub(super) fn apply(layout: &Layout, jacobian: &[f64], p: &[f64], u: &mut [Hat]) {
         for node in &layout.nodes {
-            if node.source == Source::Fixation {
+            if node.source.is_internal() {
                 continue;
             }
             let count = node.rows as usize;

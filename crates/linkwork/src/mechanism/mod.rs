@@ -304,17 +304,22 @@ impl Mechanism {
     /// and so must the angle turned in one step (docs/method.md, The step).
     fn accurate_is_unfit(&mut self, h: f64, sigma_bound: f64, spin_bound: f64) -> Option<Reason> {
         self.joint_stiffness();
+        let mut stiffest = (0, 0.0);
         for k in 0..self.layout.movable {
             let sigma = h * h * self.robust.stiffness[k] / self.inertia[k].middle;
-            if sigma >= sigma_bound {
-                return Some(Reason::Stiff { body: self.layout.bodies[k], sigma });
+            if sigma > stiffest.1 {
+                stiffest = (k, sigma);
             }
             let angle = h * self.body_spin(k).length();
             if angle >= spin_bound {
                 return Some(Reason::FastSpin { body: self.layout.bodies[k], angle });
             }
         }
-        None
+        if stiffest.1 < sigma_bound {
+            return None;
+        }
+        let sigma = h * h * self.free_stiffness();
+        (sigma >= sigma_bound).then_some(Reason::Stiff { body: self.layout.bodies[stiffest.0], sigma })
     }
 
     /// Angular velocity in body axes.
@@ -411,7 +416,7 @@ impl Mechanism {
                     }
                     self.error[row] = sum;
                 }
-                Source::Fixation => {}
+                Source::Fixation | Source::Hub => {}
             }
         }
     }

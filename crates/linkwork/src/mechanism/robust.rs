@@ -22,6 +22,8 @@ const BETA_PRIME: f64 = BETA * (1.0 - ALPHA_F) / (1.0 - ALPHA_M);
 const GAMMA_PRIME: f64 = GAMMA * (1.0 - ALPHA_F) / (1.0 - ALPHA_M);
 
 const MOST_ITERATIONS: u32 = 20;
+/// Enough to find the largest stiffness within a few per cent; the bound it is compared with has a third in hand.
+const POWER_ITERATIONS: u32 = 8;
 /// Energy that a step may gain without cause, as a fraction of the kinetic energy.
 const ENERGY_GAIN: f64 = 0.01;
 
@@ -73,7 +75,7 @@ impl Mechanism {
         let done = self.iterate_robust(h, params.joint_tolerance);
         if let Some(iterations) = done {
             let gain = self.mechanical_energy() - energy_before - self.work_done(h);
-            if gain <= ENERGY_GAIN * self.kinetic_energy().max(kinetic_before) {
+            if gain <= ENERGY_GAIN * (self.kinetic_energy().max(kinetic_before) + self.kick_energy(h)) {
                 self.finish_robust(h);
                 return Some(iterations);
             }
@@ -110,7 +112,7 @@ impl Mechanism {
                 1.0 / (law.stiffness * reach + law.damping * h * GAMMA_PRIME).max(f64::MIN_POSITIVE)
             });
             self.timer.lap(|s| &mut s.assemble);
-            self.layout.factor.factor();
+            self.factorise();
             self.timer.lap(|s| &mut s.factor);
             self.layout.factor.solve(&mut self.rhs);
             for (l, d) in self.robust.multiplier.iter_mut().zip(&self.rhs) {
@@ -221,7 +223,7 @@ impl Mechanism {
         self.row_velocities();
         std::mem::swap(&mut self.u, &mut self.robust.residual);
         for node in &self.layout.nodes {
-            if node.source == Source::Fixation {
+            if node.source.is_internal() {
                 continue;
             }
             for r in node.row as usize..(node.row + u32::from(node.rows)) as usize {
@@ -312,6 +314,52 @@ impl Mechanism {
 
     pub(super) fn kinetic_energy(&self) -> f64 {
         0.5 * self.u.iter().flatten().map(|e| e * e).sum::<f64>()
+    }
+
+    /// Kinetic energy that the loads alone would give bodies at rest in one step: the scale below which a gain means nothing.
+    fn kick_energy(&self, h: f64) -> f64 {
+        let loads = self.load.iter().zip(&self.inertia);
+        loads.map(|(l, i)| 0.5 * (l.0 * (h * i.inv_sqrt_mass)).length_squared()).sum()
+    }
+
+    /// Largest σ/h² among the motions that the joints leave free, by power iteration on the projected stiffness.
+    ///
+    /// A truss under load has stiff bodies and nothing that could swing: the plain bound, body by body, would call it unstable.
+    pub(super) fn free_stiffness(&mut self) -> f64 {
+        let forces = std::mem::take(&mut self.force);
+        self.stiffness_tensors(&forces, 1.0);
+        self.force = forces;
+        self.whiten_plainly();
+        let mut z = std::mem::take(&mut self.robust.residual);
+        let mut seed = 0x9E37_79B9_u64;
+        for e in z.iter_mut().flatten() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *e = (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
+        }
+        let norm = |z: &[Hat]| z.iter().flatten().map(|e| e * e).sum::<f64>().sqrt();
+        let mut largest = 0.0;
+        for _ in 0..POWER_ITERATIONS {
+            let before = norm(&z);
+            if before == 0.0 {
+                break;
+            }
+            for (k, e) in z.iter_mut().enumerate() {
+                let s = &self.linear.whitening[k];
+                let w = s.transpose() * (self.robust.tensor[k] * (*s * DVec3::new(e[3], e[4], e[5])));
+                *e = [0.0, 0.0, 0.0, w.x, w.y, w.z].map(|x| x / before);
+            }
+            std::mem::swap(&mut self.u, &mut z);
+            self.row_velocities();
+            for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
+                *r = d - *r;
+            }
+            self.layout.factor.solve(&mut self.rhs);
+            Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+            std::mem::swap(&mut self.u, &mut z);
+            largest = norm(&z);
+        }
+        self.robust.residual = z;
+        largest
     }
 
     /// Kinetic energy, potential of constant forces, elastic energy.

@@ -90,14 +90,14 @@ impl Mechanism {
         }
         let black_box = (0..self.layout.rows)
             .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
-            .filter(|&r| self.layout.factor.original_diagonal()[r] > 0.0)
+            .filter(|&r| self.linear.mobility[r] > 0.0)
             .count();
         self.layout.factor.dropped_count() - black_box
     }
 
     /// Hard rows, without what black-box joints leave free.
     pub(crate) fn constraint_rows(&self) -> usize {
-        let hard = |n: &super::layout::Node| if n.source == Source::Fixation { 0 } else { n.hard as usize };
+        let hard = |n: &super::layout::Node| if n.source.is_internal() { 0 } else { n.hard as usize };
         let rows: usize = self.layout.nodes.iter().map(hard).sum();
         let free = (0..self.layout.rows)
             .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
