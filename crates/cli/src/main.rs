@@ -1,3 +1,46 @@
-//! The linkwork command.
+//! The `linkwork` command.
+//!
+//! Exit codes: 0 for success, 1 if a model or a simulation failed, 2 if the command was asked for something impossible.
 
-fn main() {}
+mod args;
+mod bench;
+mod check;
+mod csv;
+mod diagnose;
+mod export;
+mod failure;
+mod interrupt;
+mod list;
+mod number;
+mod output;
+mod progress;
+mod record;
+mod report;
+mod run;
+mod source;
+mod table;
+mod time;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::List(options) => list::list(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Check(options) => check::check(&options),
+        Command::Export(options) => export::export(&options),
+        Command::Schema => export::schema(),
+        Command::Bench(options) => bench::bench(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nothing is left to be told to if stderr is closed, too.
+            let _ = std::io::stderr().write_all(failure.text().as_bytes());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

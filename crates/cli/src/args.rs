@@ -1,0 +1,163 @@
+//! What can be asked of the command.
+
+use crate::number;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Articulated rigid bodies with hard joints: run, check and measure scenes.
+#[derive(Debug, Parser)]
+#[command(name = "linkwork", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 success, 1 a model or a simulation failed, 2 asked for something impossible.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the command does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the scenes with their parameters and defaults
+    List(ListOptions),
+    /// Simulate a scene
+    Run(RunOptions),
+    /// Validate and assemble a scene, and count what it has
+    Check(CheckOptions),
+    /// Write a scene to a file
+    Export(ExportOptions),
+    /// Print the JSON Schema of scene files
+    Schema,
+    /// Measure the time per step, by default on the scenes and targets of docs/results.md
+    Bench(BenchOptions),
+}
+
+/// What to list.
+#[derive(Debug, Args)]
+pub struct ListOptions {
+    /// Explain the parameters of this scene
+    #[arg(value_name = "SCENE")]
+    pub scene: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which scene.
+#[derive(Debug, Args)]
+pub struct SceneOptions {
+    /// A scene of `linkwork list`, or a scene file (.toml or .json)
+    #[arg(value_name = "SCENE", value_parser = NonEmptyStringValueParser::new())]
+    pub scene: String,
+    /// Set a parameter of the scene; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = number::setting)]
+    pub settings: Vec<(String, f64)>,
+}
+
+/// How a method is called on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MethodName {
+    /// Every joint exactly, by a sparse factorisation
+    Direct,
+}
+
+impl MethodName {
+    /// The engine's name for it.
+    pub fn method(self) -> linkwork::Method {
+        match self {
+            MethodName::Direct => linkwork::Method::Direct,
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            MethodName::Direct => "direct",
+        }
+    }
+}
+
+/// How to step.
+#[derive(Clone, Debug, Args)]
+pub struct StepOptions {
+    /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
+    pub dt: Option<f64>,
+    /// Time to simulate in seconds; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::duration, allow_hyphen_values = true)]
+    pub duration: Option<f64>,
+    /// How joints are held
+    #[arg(long, value_enum, default_value = "direct")]
+    pub method: MethodName,
+    /// Control the error of the motion to this tolerance (m and rad per step) instead of taking one step per dt
+    #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
+    pub tolerance: Option<f64>,
+}
+
+/// What to simulate, and what to keep of it.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Which scene.
+    #[command(flatten)]
+    pub scene: SceneOptions,
+    /// How to step.
+    #[command(flatten)]
+    pub stepping: StepOptions,
+    /// Write a report in JSON; `-` for stdout
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write poses and velocities of all bodies; `-` for stdout
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write every N-th step to the CSV file
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub every: u64,
+    /// No progress bar and no summary
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Which scene.
+    #[command(flatten)]
+    pub scene: SceneOptions,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to export, and where to.
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// Which scene.
+    #[command(flatten)]
+    pub scene: SceneOptions,
+    /// The file to write; .toml or .json
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+}
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// Scenes of `linkwork list` or scene files; without any, the whole table of targets
+    #[arg(value_name = "SCENE", value_parser = NonEmptyStringValueParser::new())]
+    pub scenes: Vec<String>,
+    /// Set a parameter of every scene named, instead of the sizes of the table of targets; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = number::setting, requires = "scenes")]
+    pub settings: Vec<(String, f64)>,
+    /// How to step.
+    #[command(flatten)]
+    pub stepping: StepOptions,
+    /// Runs of every scene, from which median and spread are taken
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub repeats: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -1,0 +1,211 @@
+//! The table of targets: which scenes, at which size and step, and what they must show.
+
+use crate::failure::Failure;
+use crate::source::{Source, unknown_scene};
+
+/// A scene to be measured.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name in the registry.
+    pub scene: &'static str,
+    /// Its parameters.
+    pub settings: &'static [(&'static str, f64)],
+    /// Step size, s.
+    pub dt: f64,
+    /// Time to simulate, s.
+    pub duration: f64,
+    /// What it must show.
+    pub targets: &'static [Target],
+}
+
+/// What a scene must show.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// Every joint closed to this gap, m, and no step failed.
+    JointError(f64),
+    /// Median CPU time of a step, ms; of the accurate steps if there are any.
+    StepTime(f64),
+    /// Energy does not rise above the initial one by more than this part of the largest kinetic energy.
+    EnergyRise(f64),
+    /// Energy does not differ from the initial one by more than this part of the largest kinetic energy.
+    EnergyDrift(f64),
+    /// No body moves farther than this from its start, m.
+    Displacement(f64),
+    /// So many rows are found redundant.
+    RedundantRows(usize),
+    /// Mean iterations of the joint correction.
+    JointIterations(f64),
+}
+
+/// What the times of two cases must show.
+#[derive(Clone, Copy, Debug)]
+pub enum Relation {
+    /// Time grows at most with this power of the number of rows.
+    Growth {
+        /// Label of the smaller case.
+        from: &'static str,
+        /// Label of the larger case.
+        to: &'static str,
+        /// The power.
+        exponent: f64,
+    },
+    /// Time per row is at most this many times that of another case.
+    PerRow {
+        /// Label of the case.
+        case: &'static str,
+        /// Label of the one it is held against.
+        against: &'static str,
+        /// How many times.
+        factor: f64,
+    },
+}
+
+/// How close to linear "linear" is.
+const LINEAR: f64 = 1.15;
+
+use Target::{Displacement, EnergyDrift, EnergyRise, JointError, JointIterations, RedundantRows, StepTime};
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    Case {
+        scene: "tree",
+        settings: &[("bodies", 127.0)],
+        dt: 1.0 / 30.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), EnergyRise(0.01), StepTime(0.12)],
+    },
+    Case {
+        scene: "tree",
+        settings: &[("bodies", 1023.0)],
+        dt: 1.0 / 30.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), EnergyRise(0.01)],
+    },
+    Case {
+        scene: "tree",
+        settings: &[("bodies", 4095.0)],
+        dt: 1.0 / 30.0,
+        duration: 4.0,
+        targets: &[JointError(1e-9), EnergyRise(0.01)],
+    },
+    Case {
+        scene: "star",
+        settings: &[("bodies", 127.0)],
+        dt: 1.0 / 30.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9)],
+    },
+    Case {
+        scene: "wrecking-ball",
+        settings: &[("mass", 1e3)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), EnergyDrift(0.02), StepTime(0.05)],
+    },
+    Case {
+        scene: "wrecking-ball",
+        settings: &[("mass", 1e6)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), EnergyDrift(0.02), StepTime(0.05)],
+    },
+    Case {
+        scene: "scissor-lift",
+        settings: &[("pairs", 10.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), Displacement(1e-6), StepTime(0.03), RedundantRows(34)],
+    },
+    Case {
+        scene: "scissor-lift",
+        settings: &[("pairs", 50.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), Displacement(1e-6), StepTime(0.15), RedundantRows(154)],
+    },
+    Case {
+        scene: "scissor-lift",
+        settings: &[("pairs", 220.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), Displacement(1e-6), StepTime(0.7), RedundantRows(664)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0)],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-9)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 50.0)],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-9), StepTime(0.7)],
+    },
+    Case { scene: "spider", settings: &[("legs", 50.0)], dt: 1.0 / 60.0, duration: 5.0, targets: &[JointError(1e-9)] },
+    Case { scene: "spider", settings: &[("legs", 200.0)], dt: 1.0 / 60.0, duration: 5.0, targets: &[JointError(1e-9)] },
+    Case {
+        scene: "peaucellier",
+        settings: &[],
+        dt: 0.03,
+        duration: 15.0,
+        targets: &[JointError(1e-9), JointIterations(4.0)],
+    },
+    Case { scene: "tube", settings: &[("rings", 8.0)], dt: 1.0 / 60.0, duration: 0.5, targets: &[JointError(1e-9)] },
+    Case { scene: "excavator", settings: &[], dt: 1.0 / 30.0, duration: 10.0, targets: &[JointError(1e-9)] },
+    Case { scene: "crane-load", settings: &[], dt: 1.0 / 30.0, duration: 10.0, targets: &[JointError(1e-9)] },
+];
+
+/// What the cases must show together.
+pub const RELATIONS: &[Relation] = &[
+    Relation::Growth { from: "tree bodies=127", to: "tree bodies=4095", exponent: LINEAR },
+    Relation::PerRow { case: "star bodies=127", against: "tree bodies=127", factor: 2.0 },
+    Relation::Growth { from: "strandbeest legs=12", to: "strandbeest legs=50", exponent: LINEAR },
+    Relation::Growth { from: "spider legs=50", to: "spider legs=200", exponent: LINEAR },
+];
+
+impl Case {
+    /// Scene and parameters on one line.
+    pub fn label(&self) -> String {
+        label(self.scene, self.settings.iter().map(|&(key, value)| (key, value)))
+    }
+
+    /// The scene.
+    pub fn source(&self) -> Result<Source, Failure> {
+        let entry = linkwork_scenes::find(self.scene).ok_or_else(|| unknown_scene(self.scene))?;
+        let settings: Vec<(String, f64)> = self.settings.iter().map(|&(key, value)| (key.to_owned(), value)).collect();
+        Source::from_registry(entry, &settings)
+    }
+}
+
+/// Scene and parameters on one line.
+pub fn label<'a>(scene: &str, settings: impl Iterator<Item = (&'a str, f64)>) -> String {
+    let mut label = scene.to_owned();
+    for (key, value) in settings {
+        label.push_str(&format!(" {key}={value}"));
+    }
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_can_be_built_and_every_relation_names_cases() {
+        for case in CASES {
+            if let Err(failure) = case.source() {
+                panic!("{}: {}", case.label(), failure.text());
+            }
+        }
+        let labels: Vec<String> = CASES.iter().map(Case::label).collect();
+        for relation in RELATIONS {
+            let (Relation::Growth { from: a, to: b, .. } | Relation::PerRow { case: a, against: b, .. }) = relation;
+            for label in [a, b] {
+                assert!(labels.iter().any(|known| known == label), "{label}");
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `linkwork bench`: time per step, and whether the targets are met.
+
+mod cases;
+mod measure;
+mod targets;
+
+use crate::args::{BenchOptions, SceneOptions};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::print;
+use crate::report::whole_or_real;
+use crate::source::Source;
+use crate::table::{figure, table};
+use cases::{CASES, Case, RELATIONS};
+use measure::Measured;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use targets::Verdict;
+
+/// Measures scenes and holds the results against the targets.
+///
+/// A missed accuracy is a failure (exit code 1), a missed time is not: the machine may be slow or busy.
+pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
+    let mut plan = plan(options)?;
+    interrupt::listen();
+    let mut results: Vec<Measured> = Vec::new();
+    for (source, case) in &mut plan {
+        match measure::measure(source, *case, options)? {
+            Some(measured) => results.push(measured),
+            None => break,
+        }
+    }
+    if results.len() < plan.len() {
+        let _ = writeln!(std::io::stderr(), "interrupted after {} of {} scenes", results.len(), plan.len());
+    }
+    let verdicts = targets::judge(&results, RELATIONS);
+    print(&if options.json { as_json(&results, &verdicts, options) } else { as_text(&results, &verdicts) })?;
+    match verdicts.iter().any(|verdict| verdict.is_wrong()) {
+        true => Err(Failure::told()),
+        false => Ok(()),
+    }
+}
+
+/// What is measured: the table of targets or the part of it that concerns the scenes named, or these as they are.
+fn plan(options: &BenchOptions) -> Result<Vec<(Source, Option<&'static Case>)>, Failure> {
+    let of_case = |case: &'static Case| Ok((case.source()?, Some(case)));
+    if options.scenes.is_empty() {
+        return CASES.iter().map(of_case).collect();
+    }
+    let as_in_the_table = options.settings.is_empty() && options.stepping.dt.is_none();
+    let mut plan = Vec::new();
+    for scene in &options.scenes {
+        let cases: Vec<&'static Case> = CASES.iter().filter(|case| as_in_the_table && case.scene == scene).collect();
+        for case in &cases {
+            plan.push(of_case(case)?);
+        }
+        if cases.is_empty() {
+            let chosen = SceneOptions { scene: scene.clone(), settings: options.settings.clone() };
+            plan.push((Source::find(&chosen)?, None));
+        }
+    }
+    Ok(plan)
+}
+
+const HEADER: [&str; 14] = [
+    "scene",
+    "bodies",
+    "rows",
+    "steps",
+    "median ms",
+    "from",
+    "to",
+    "CPU ms",
+    "assemble",
+    "factor",
+    "solve",
+    "predict",
+    "other",
+    "joint error m",
+];
+
+fn as_text(results: &[Measured], verdicts: &[Verdict]) -> String {
+    let row = |measured: &Measured| {
+        let numbers = [
+            measured.step_ms.median,
+            measured.step_ms.least,
+            measured.step_ms.most,
+            measured.cpu_ms.median,
+            measured.stages_ms.assemble,
+            measured.stages_ms.factor,
+            measured.stages_ms.solve,
+            measured.stages_ms.predict,
+            measured.stages_ms.other,
+            measured.joint_error_m,
+        ];
+        let mut cells = vec![measured.label.clone()];
+        cells.extend([measured.bodies, measured.rows].map(|count| count.to_string()));
+        cells.push(measured.steps.to_string());
+        cells.extend(numbers.map(figure));
+        cells
+    };
+    let mut text = table(&HEADER, &results.iter().map(row).collect::<Vec<_>>());
+    if !verdicts.is_empty() {
+        text.push_str("\ntargets\n");
+    }
+    for verdict in verdicts {
+        text.push_str(&format!("{} {}\n", if verdict.met { "  met   " } else { "  MISSED" }, verdict.text()));
+    }
+    text
+}
+
+fn as_json(results: &[Measured], verdicts: &[Verdict], options: &BenchOptions) -> String {
+    let result = |measured: &Measured| {
+        let parameters: Map<String, Value> =
+            measured.parameters.iter().map(|(key, value)| (key.clone(), whole_or_real(*value))).collect();
+        json!({
+            "label": measured.label,
+            "scene": measured.scene,
+            "parameters": parameters,
+            "dt": measured.dt,
+            "steps": measured.steps,
+            "bodies": measured.bodies,
+            "constraint_rows": measured.rows,
+            "redundant_rows": measured.redundant_rows,
+            "factor_entries": measured.factor_entries,
+            "step_ms": measured.step_ms,
+            "cpu_ms": measured.cpu_ms,
+            "accurate_cpu_ms": measured.accurate_cpu_ms,
+            "stages_ms": measured.stages_ms,
+            "joint_error": {"max_m": measured.joint_error_m},
+            "displacement": {"max_m": measured.displacement_m},
+            "energy": {
+                "drift_relative": measured.energy_drift,
+                "max_rise_relative": measured.energy_rise,
+            },
+            "iterations": {"joint_mean": measured.joint_iterations},
+            "failed_steps": measured.failed_steps,
+            "deterministic": measured.deterministic,
+            "state_hash": measured.state_hash,
+        })
+    };
+    let document = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "repeats": options.repeats,
+        "results": results.iter().map(result).collect::<Vec<_>>(),
+        "targets": verdicts.iter().map(Verdict::to_json).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}

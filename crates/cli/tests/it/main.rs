@@ -1,0 +1,10 @@
+//! The command as a user meets it: exit codes, messages, files.
+
+mod bench;
+mod check;
+mod command;
+mod export;
+mod interrupt;
+mod list;
+mod refusals;
+mod run;
