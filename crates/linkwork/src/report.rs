@@ -6,16 +6,16 @@ use crate::world::World;
 use std::fmt;
 
 /// The kinds of step a mechanism can take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepKind {
+    /// Error-controlled.
+    Controlled,
     /// RATTLE: second order, symplectic.
     Accurate,
     /// Generalised-α with geometric stiffness: for light bodies under large joint forces.
     Robust,
     /// Projection: dissipates, never explodes.
     LastResort,
-    /// Error-controlled.
-    Controlled,
 }
 
 /// How many mechanisms took which kind of step.
@@ -175,6 +175,9 @@ impl StepReport {
         if let (false, Some(joint)) = (advance.closed, worst) {
             self.failed = true;
             self.warnings.push(Warning::Conflict { joint, gap: advance.error_m.max(advance.error_rad) });
+        }
+        if let (true, Some(joint)) = (advance.tolerance_missed, worst) {
+            self.warnings.push(Warning::ToleranceMissed { joint });
         }
         if let (StepKind::LastResort, Some(reason)) = (advance.kind, advance.reason) {
             let (slot, cause) = match reason {

@@ -209,8 +209,11 @@ pub(crate) struct JointMemory {
     /// Impulses of the position correction in the last accurate step, and in the one before.
     pub last: [f64; MAX_ROWS],
     pub before_last: [f64; MAX_ROWS],
-    /// How many of the two are filled.
+    /// How many of the two are filled, and the step size they are for.
     pub filled: u8,
+    pub step: f64,
+    /// Energy that the mechanism has gained (or lost) so far without cause, J.
+    pub surplus: f64,
     /// Mean force of each row over the last step (N, N m).
     pub force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.

@@ -15,6 +15,8 @@ impl Mechanism {
     /// Takes the step, or leaves poses and velocities as they were and returns `None`. Returns the iterations used.
     pub(super) fn accurate_step(&mut self, h: f64, params: &StepParams) -> Option<u32> {
         self.u_start.copy_from_slice(&self.u);
+        self.robust.start.copy_from_slice(&self.pose);
+        let energy = self.mechanical_energy();
         self.kick(0.5 * h);
         self.guess_impulses(h);
         self.predict_outside(h);
@@ -32,8 +34,15 @@ impl Mechanism {
             self.bounded.average(h);
         }
         self.timer.lap(|s| &mut s.solve);
-        self.remember_impulses(true);
+        self.robust.kept_force.copy_from_slice(&self.force);
         self.average_forces(h);
+        if !self.energy_is_plausible(energy, h, true) {
+            self.pose.copy_from_slice(&self.robust.start);
+            self.u.copy_from_slice(&self.u_start);
+            self.force.copy_from_slice(&self.robust.kept_force);
+            return None;
+        }
+        self.remember_impulses(Some(h));
         self.remember_accelerations(h);
         Some(iterations)
     }
@@ -44,15 +53,23 @@ impl Mechanism {
             self.bounded_first_half(h, 0.5 * h);
             return;
         }
-        // redundant rows make impulses jump between equivalent choices: then an extrapolation is noise
-        let well_posed = self.layout.factor.dropped_count() == 0;
-        match (well_posed, self.filled) {
+        // when another choice of redundant rows is dropped, impulses jump: then an extrapolation is noise
+        let same_choice = |r: usize| {
+            let dropped = self.layout.factor.is_dropped(r);
+            dropped == (self.last[r] == 0.0) && dropped == (self.before_last[r] == 0.0)
+        };
+        let well_posed = self.layout.factor.dropped_count() == 0 || (0..self.last.len()).all(same_choice);
+        match (well_posed && self.filled_step == h, self.filled) {
             (true, 2) => {
                 for k in 0..self.impulse.len() {
                     self.impulse[k] = 2.0 * self.last[k] - self.before_last[k];
                 }
             }
-            (_, 1 | 2) => self.impulse.copy_from_slice(&self.last),
+            (_, 1 | 2) => {
+                // impulses go with the step
+                let scale = h / self.filled_step;
+                self.impulse.iter_mut().zip(&self.last).for_each(|(p, l)| *p = scale * l);
+            }
             _ => self.impulse.fill(0.0),
         }
         Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
@@ -61,12 +78,13 @@ impl Mechanism {
     /// Modified Newton on the predicted joint errors; `None` if it does not converge.
     fn close_positions(&mut self, h: f64, tolerance: f64) -> Option<u32> {
         let mut before = [f64::INFINITY; 2];
+        self.anderson.restart();
         for iteration in 0..MOST_ITERATIONS {
             self.predict(h);
             self.timer.lap(|s| &mut s.predict);
             self.measure_errors();
             let mut worst = self.position_residuals(h);
-            if !self.bounded.is_empty() {
+            if self.bounded.has_limits() {
                 worst = max_abs([worst, self.limit_violation()]);
             }
             if worst < tolerance {
@@ -77,10 +95,12 @@ impl Mechanism {
                 return None;
             }
             before = [before[1], worst];
-            if !self.bounded.is_empty() {
+            if self.bounded.has_limits() {
                 self.correct_limits(h);
+                self.anderson.restart();
             }
             self.layout.factor.solve(&mut self.rhs);
+            self.anderson.accelerate(&mut self.rhs, &self.linear.mobility);
             for (p, d) in self.impulse.iter_mut().zip(&self.rhs) {
                 *p += d;
             }

@@ -83,6 +83,10 @@ impl BoundedRows {
         self.laws.is_empty()
     }
 
+    pub fn has_limits(&self) -> bool {
+        self.laws.iter().any(|l| matches!(l, Law::Limit(_)))
+    }
+
     pub fn gather(&mut self, layout: &Layout, joints: &Joints) {
         for (k, b) in layout.bounded.iter().enumerate() {
             let Some(drive) = joints.at(b.joint as usize).map(|j| &j.drives[b.coordinate as usize]) else { continue };
@@ -420,6 +424,12 @@ impl Mechanism {
         std::mem::swap(&mut self.impulse, &mut self.correction);
         self.apply_bounded();
         std::mem::swap(&mut self.impulse, &mut self.correction);
+    }
+
+    /// Mean power of the bounded rows over the step just taken.
+    pub(super) fn bounded_power(&self) -> f64 {
+        let rate = |k: usize| 0.5 * (self.bounded.incoming[k] + self.bounded_rate(k));
+        (0..self.layout.bounded.len()).map(|k| self.bounded.forces[k] * rate(k)).sum()
     }
 
     /// Constant hat forces of the bounded rows for a whole step, for the steps that are not split in halves.

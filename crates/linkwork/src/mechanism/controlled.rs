@@ -7,7 +7,7 @@ use crate::params::StepParams;
 pub(super) struct ControlledScratch {}
 
 impl Mechanism {
-    pub(super) fn controlled_step(&mut self, _h: f64, _tolerance: f64, _params: &StepParams) -> Option<Advance> {
-        None
+    pub(super) fn controlled_step(&mut self, h: f64, _tolerance: f64, params: &StepParams) -> Advance {
+        self.halving_step(h, params, 0)
     }
 }

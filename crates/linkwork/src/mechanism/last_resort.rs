@@ -1,7 +1,6 @@
 //! The last resort: free flight, then projection of the poses with M + h²K (backward Euler). Dissipates, never explodes.
 
 use super::Mechanism;
-use super::layout::Source;
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use glam::DVec3;
@@ -28,13 +27,14 @@ impl Mechanism {
         let iterations = self.project(h, params.joint_tolerance);
         self.velocities_from_projection(h);
         self.bounded.average(h);
-        self.remember_impulses(false);
+        self.remember_impulses(None);
         for (f, p) in self.force.iter_mut().zip(&self.impulse) {
             *f = p / (h * h);
         }
         self.linearise_here(h);
         self.close_velocities();
         self.remember_accelerations(h);
+        self.surplus = 0.0;
         iterations
     }
 

@@ -4,9 +4,11 @@
 //! identity, a constraint row is its own response, and the angular part is the body angular momentum but for a constant.
 
 mod accurate;
+mod anderson;
 mod assemble;
 mod bounded;
 mod controlled;
+mod energy;
 mod last_resort;
 pub(crate) mod layout;
 mod linear;
@@ -14,6 +16,7 @@ mod robust;
 pub(crate) mod runge_kutta;
 mod sensitivity;
 mod service;
+mod stiffness;
 
 use crate::body::Accelerations;
 use crate::joint::{MAX_ROWS, Motion};
@@ -55,7 +58,29 @@ pub(crate) struct Advance {
     pub error_rad: f64,
     pub worst_joint: Option<u32>,
     pub closed: bool,
+    pub tolerance_missed: bool,
 }
+
+impl Advance {
+    /// Two substeps as one: the worse kind counts.
+    fn followed_by(self, next: &Advance) -> Advance {
+        let worse = if next.kind > self.kind { next } else { &self };
+        Advance {
+            iterations: self.iterations + next.iterations,
+            bounded_sweeps: self.bounded_sweeps + next.bounded_sweeps,
+            substeps: self.substeps + next.substeps,
+            ..*worse
+        }
+    }
+}
+
+/// Bounds under which the accurate step is stable (σ < 4 in theory) and resolves a rotation (rad a step).
+const SIGMA_BOUND: f64 = 3.0;
+const SPIN_BOUND: f64 = 1.5;
+/// Above this σ the robust step is cheaper than the substeps that the accurate one would need.
+const ROBUST_SIGMA: f64 = 16.0 * SIGMA_BOUND;
+/// A mechanism that turns too fast is stepped in up to 2³ substeps; others are not slowed by it.
+const MOST_HALVINGS: u32 = 3;
 
 /// Why the accurate step was not used, or what to tell the user of a last resort; names a body or joint slot where there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,6 +114,7 @@ pub(crate) struct Mechanism {
     near: Vec<f64>,
     linear: linear::Linearisation,
     bounded: BoundedRows,
+    anderson: anderson::Anderson,
     robust: robust::RobustScratch,
     controlled: controlled::ControlledScratch,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
@@ -100,6 +126,8 @@ pub(crate) struct Mechanism {
     last: Vec<f64>,
     before_last: Vec<f64>,
     filled: u8,
+    filled_step: f64,
+    surplus: f64,
     /// Mean forces of the rows over the last step.
     force: Vec<f64>,
     pub timer: StageTimer,
@@ -129,6 +157,7 @@ impl Mechanism {
             near: vec![0.0; count],
             linear: linear::Linearisation::new(&layout),
             bounded: BoundedRows::new(&layout),
+            anderson: anderson::Anderson::new(rows),
             robust: robust::RobustScratch::new(&layout),
             controlled: controlled::ControlledScratch::default(),
             impulse: vec![0.0; rows],
@@ -138,6 +167,8 @@ impl Mechanism {
             last: vec![0.0; rows],
             before_last: vec![0.0; rows],
             filled: 0,
+            filled_step: 0.0,
+            surplus: 0.0,
             force: vec![0.0; rows],
             timer: StageTimer::default(),
             layout,
@@ -189,6 +220,7 @@ impl Mechanism {
             self.before_last[row..row + count].copy_from_slice(&joint.memory.before_last[..count]);
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
             self.filled = self.filled.min(joint.memory.filled);
+            (self.filled_step, self.surplus) = (joint.memory.step, joint.memory.surplus);
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -216,7 +248,8 @@ impl Mechanism {
             joint.memory.last[..count].copy_from_slice(&self.last[row..row + count]);
             joint.memory.before_last[..count].copy_from_slice(&self.before_last[row..row + count]);
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
-            joint.memory.filled = self.filled;
+            (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
+            joint.memory.surplus = self.surplus;
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
         }
         for t in &self.layout.tracked {
@@ -232,34 +265,52 @@ impl Mechanism {
         }
     }
 
-    /// One step of size `h`.
+    /// One step of size `h`, in substeps where this mechanism needs them.
     pub fn advance(&mut self, h: f64, params: &StepParams, disturbed: bool) -> Advance {
-        self.expect_values(h);
         self.linearise_here(h);
         if disturbed {
             self.close_velocities();
         }
-        if let Some(tolerance) = params.tolerance {
-            if let Some(done) = self.controlled_step(h, tolerance, params) {
-                return self.finish(h, done, params);
-            }
-        }
-        let reason = self.accurate_is_unfit(h, 3.0, 1.5);
-        let reason = match reason {
+        let mut advance = match params.tolerance {
+            Some(tolerance) => self.controlled_step(h, tolerance, params),
+            None => self.halving_step(h, params, 0),
+        };
+        self.measure_closure(&mut advance, params);
+        advance
+    }
+
+    /// The best step of size `h` that is fit for the present state, or two of half the size.
+    fn halving_step(&mut self, h: f64, params: &StepParams, halvings: u32) -> Advance {
+        self.expect_values(h);
+        self.linearise_here(h);
+        let reason = match self.accurate_is_unfit(h, SIGMA_BOUND, SPIN_BOUND) {
             None => match self.accurate_step(h, params) {
-                Some(iterations) => return self.finish(h, self.outcome(StepKind::Accurate, None, iterations), params),
+                Some(iterations) => return self.taken(StepKind::Accurate, None, iterations),
                 None => Reason::NoConvergence,
             },
             Some(reason) => reason,
         };
-        if let Some(iterations) = self.robust_step(h, params) {
-            return self.finish(h, self.outcome(StepKind::Robust, Some(reason), iterations), params);
+        let can_halve = halvings < MOST_HALVINGS;
+        // a little too stiff or too fast: smaller steps; far too stiff: the robust step
+        let robust_first = !can_halve || matches!(reason, Reason::Stiff { sigma, .. } if sigma > ROBUST_SIGMA);
+        if robust_first {
+            self.linearise_here(h);
+            if let Some(iterations) = self.robust_step(h, params) {
+                return self.taken(StepKind::Robust, Some(reason), iterations);
+            }
         }
+        if can_halve {
+            let first = self.halving_step(0.5 * h, params, halvings + 1);
+            let second = self.halving_step(0.5 * h, params, halvings + 1);
+            return first.followed_by(&second);
+        }
+        self.linearise_here(h);
         let iterations = self.last_resort_step(h, params);
-        self.finish(h, self.outcome(StepKind::LastResort, Some(reason), iterations), params)
+        self.taken(StepKind::LastResort, Some(reason), iterations)
     }
 
-    fn outcome(&self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
+    fn taken(&mut self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
+        self.commit_values();
         Advance {
             kind,
             reason,
@@ -270,12 +321,12 @@ impl Mechanism {
             error_rad: 0.0,
             worst_joint: None,
             closed: true,
+            tolerance_missed: false,
         }
     }
 
-    /// Measures the errors that the step left, and counts turns on.
-    fn finish(&mut self, _h: f64, mut advance: Advance, params: &StepParams) -> Advance {
-        self.commit_values();
+    /// Measures the errors that the step left.
+    fn measure_closure(&mut self, advance: &mut Advance, params: &StepParams) {
         std::mem::swap(&mut self.next, &mut self.pose);
         self.measure_errors();
         std::mem::swap(&mut self.next, &mut self.pose);
@@ -297,7 +348,6 @@ impl Mechanism {
             }
         }
         advance.closed = advance.error_m.max(advance.error_rad) <= params.joint_tolerance;
-        advance
     }
 
     /// Whether the accurate step is unstable or too coarse here: σ = h² Σ ½(|r||f| + r·f)/I must stay below its bound,
@@ -318,7 +368,7 @@ impl Mechanism {
         if stiffest.1 < sigma_bound {
             return None;
         }
-        let sigma = h * h * self.free_stiffness();
+        let sigma = h * h * self.free_stiffness(ROBUST_SIGMA / (h * h));
         (sigma >= sigma_bound).then_some(Reason::Stiff { body: self.layout.bodies[stiffest.0], sigma })
     }
 
@@ -454,15 +504,16 @@ impl Mechanism {
         self.near.copy_from_slice(&self.values);
     }
 
-    /// Remembers the impulses of an accurate step, or forgets them after another kind.
-    fn remember_impulses(&mut self, accurate: bool) {
-        if accurate {
-            std::mem::swap(&mut self.last, &mut self.before_last);
-            self.last.copy_from_slice(&self.impulse);
-            self.filled = (self.filled + 1).min(2);
-        } else {
+    /// Remembers the impulses of an accurate step of the given size, or forgets them after another kind.
+    fn remember_impulses(&mut self, accurate_step: Option<f64>) {
+        let Some(h) = accurate_step else {
             self.filled = 0;
-        }
+            return;
+        };
+        std::mem::swap(&mut self.last, &mut self.before_last);
+        self.last.copy_from_slice(&self.impulse);
+        self.filled = if self.filled_step == h { (self.filled + 1).min(2) } else { 1 };
+        self.filled_step = h;
     }
 }
 

@@ -5,7 +5,8 @@
 //! where a thousand tons hang on a one-kilogram link. Parameters after Chung and Hulbert 1993 for spectral radius ρ = 0.4 at infinity.
 //! Equations of motion in body axes as in Brüls, Cardona and Arnold 2012.
 
-use super::layout::{Layout, Source};
+use super::layout::Layout;
+use super::stiffness::{solve_lower, solve_upper};
 use super::{Hat, Mechanism};
 use crate::body::Accelerations;
 use crate::math::{Placed, max_abs, rotation};
@@ -22,10 +23,6 @@ const BETA_PRIME: f64 = BETA * (1.0 - ALPHA_F) / (1.0 - ALPHA_M);
 const GAMMA_PRIME: f64 = GAMMA * (1.0 - ALPHA_F) / (1.0 - ALPHA_M);
 
 const MOST_ITERATIONS: u32 = 20;
-/// Enough to find the largest stiffness within a few per cent; the bound it is compared with has a third in hand.
-const POWER_ITERATIONS: u32 = 8;
-/// Energy that a step may gain without cause, as a fraction of the kinetic energy.
-const ENERGY_GAIN: f64 = 0.01;
 
 pub(super) struct RobustScratch {
     /// Σ ½(|r||f| + r·f) of every movable body, N m.
@@ -38,8 +35,9 @@ pub(super) struct RobustScratch {
     pub kept_u: Vec<Hat>,
     pub start: Vec<Placed>,
     rate: Vec<Hat>,
-    residual: Vec<Hat>,
-    multiplier: Vec<f64>,
+    pub residual: Vec<Hat>,
+    pub multiplier: Vec<f64>,
+    pub kept_force: Vec<f64>,
 }
 
 impl RobustScratch {
@@ -55,6 +53,7 @@ impl RobustScratch {
             rate: vec![[0.0; 6]; n],
             residual: vec![[0.0; 6]; n],
             multiplier: vec![0.0; layout.rows],
+            kept_force: vec![0.0; layout.rows],
         }
     }
 }
@@ -66,22 +65,24 @@ impl Mechanism {
         self.robust.start.copy_from_slice(&self.pose);
         self.bounded_forces(h);
         let energy_before = self.mechanical_energy();
-        let kinetic_before = self.kinetic_energy();
         self.robust.multiplier.copy_from_slice(&self.force);
+        self.robust.kept_force.copy_from_slice(&self.force);
         for k in 0..self.layout.movable {
             self.robust.rate[k] = self.acceleration[k].last;
         }
         self.predict_outside(h);
         let done = self.iterate_robust(h, params.joint_tolerance);
         if let Some(iterations) = done {
-            let gain = self.mechanical_energy() - energy_before - self.work_done(h);
-            if gain <= ENERGY_GAIN * (self.kinetic_energy().max(kinetic_before) + self.kick_energy(h)) {
+            self.bounded.average(h);
+            self.force.copy_from_slice(&self.robust.multiplier);
+            if self.energy_is_plausible(energy_before, h, false) {
                 self.finish_robust(h);
                 return Some(iterations);
             }
         }
         self.pose.copy_from_slice(&self.robust.start);
         self.u.copy_from_slice(&self.u_start);
+        self.force.copy_from_slice(&self.robust.kept_force);
         self.linear.forget();
         None
     }
@@ -244,189 +245,8 @@ impl Mechanism {
             }
             self.acceleration[k] = Accelerations { averaged: now, last: self.robust.rate[k] };
         }
-        self.force.copy_from_slice(&self.robust.multiplier);
-        self.bounded.average(h);
-        self.remember_impulses(false);
+        self.remember_impulses(None);
         self.linearise_here(h);
         self.close_velocities();
     }
-
-    /// The scalar stiffness of every body from the last forces, for σ.
-    pub(super) fn joint_stiffness(&mut self) {
-        self.robust.stiffness.fill(0.0);
-        for node in &self.layout.nodes {
-            let Source::Joint { model, .. } = node.source else { continue };
-            let f = joint_force(&self.force, &self.linear.directions, node.row as usize, node.rows as usize);
-            let (a, b) = (&self.pose[node.a as usize], &self.pose[node.b as usize]);
-            let (ra, rb) = self.layout.models[model as usize].levers(a, b);
-            for (body, r, f) in [(node.a, ra, -f), (node.b, rb, f)] {
-                if (body as usize) < self.layout.movable {
-                    self.robust.stiffness[body as usize] +=
-                        0.5 * ((r.length_squared() * f.length_squared()).sqrt() + r.dot(f));
-                }
-            }
-        }
-    }
-
-    /// K of every body, world axes, for the forces of the present multipliers.
-    fn stiffness_tensors_of_multipliers(&mut self) {
-        let forces = std::mem::take(&mut self.robust.multiplier);
-        self.stiffness_tensors(&forces, 1.0);
-        self.robust.multiplier = forces;
-    }
-
-    /// K of every body, world axes, for row forces `scale · forces`.
-    pub(super) fn stiffness_tensors(&mut self, forces: &[f64], scale: f64) {
-        self.robust.tensor.fill(DMat3::ZERO);
-        for node in &self.layout.nodes {
-            let Source::Joint { model, .. } = node.source else { continue };
-            let f = joint_force(forces, &self.linear.directions, node.row as usize, node.rows as usize) * scale;
-            let (a, b) = (&self.pose[node.a as usize], &self.pose[node.b as usize]);
-            let (ra, rb) = self.layout.models[model as usize].levers(a, b);
-            for (body, r, f) in [(node.a, ra, -f), (node.b, rb, f)] {
-                let length2 = r.length_squared();
-                if (body as usize) < self.layout.movable && length2 > 0.0 {
-                    let k = 0.5 * ((length2 * f.length_squared()).sqrt() + r.dot(f));
-                    let along = DMat3::from_cols(r * r.x, r * r.y, r * r.z) * (1.0 / length2);
-                    self.robust.tensor[body as usize] += (DMat3::IDENTITY - along) * k;
-                }
-            }
-        }
-    }
-
-    /// Hat coordinates of M + reach·K at `pose`: whitening S C⁻ᵀ with 1 + reach·SᵀKS = C Cᵀ.
-    pub(super) fn whiten_stiffly(&mut self, reach: f64) {
-        self.whiten_plainly();
-        for k in 0..self.layout.movable {
-            let s = self.linear.whitening[k];
-            let m = DMat3::IDENTITY + s.transpose() * self.robust.tensor[k] * s * reach;
-            let c = cholesky(&m);
-            self.robust.cholesky[k] = c;
-            // columns of S C⁻ᵀ: solve C Xᵀ = Sᵀ
-            let x = DMat3::from_cols(
-                solve_lower(&c, s.transpose().x_axis),
-                solve_lower(&c, s.transpose().y_axis),
-                solve_lower(&c, s.transpose().z_axis),
-            );
-            self.linear.whitening[k] = x.transpose();
-        }
-    }
-
-    pub(super) fn kinetic_energy(&self) -> f64 {
-        0.5 * self.u.iter().flatten().map(|e| e * e).sum::<f64>()
-    }
-
-    /// Kinetic energy that the loads alone would give bodies at rest in one step: the scale below which a gain means nothing.
-    fn kick_energy(&self, h: f64) -> f64 {
-        let loads = self.load.iter().zip(&self.inertia);
-        loads.map(|(l, i)| 0.5 * (l.0 * (h * i.inv_sqrt_mass)).length_squared()).sum()
-    }
-
-    /// Largest σ/h² among the motions that the joints leave free, by power iteration on the projected stiffness.
-    ///
-    /// A truss under load has stiff bodies and nothing that could swing: the plain bound, body by body, would call it unstable.
-    pub(super) fn free_stiffness(&mut self) -> f64 {
-        let forces = std::mem::take(&mut self.force);
-        self.stiffness_tensors(&forces, 1.0);
-        self.force = forces;
-        self.whiten_plainly();
-        let mut z = std::mem::take(&mut self.robust.residual);
-        let mut seed = 0x9E37_79B9_u64;
-        for e in z.iter_mut().flatten() {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *e = (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
-        }
-        let norm = |z: &[Hat]| z.iter().flatten().map(|e| e * e).sum::<f64>().sqrt();
-        let mut largest = 0.0;
-        for _ in 0..POWER_ITERATIONS {
-            let before = norm(&z);
-            if before == 0.0 {
-                break;
-            }
-            for (k, e) in z.iter_mut().enumerate() {
-                let s = &self.linear.whitening[k];
-                let w = s.transpose() * (self.robust.tensor[k] * (*s * DVec3::new(e[3], e[4], e[5])));
-                *e = [0.0, 0.0, 0.0, w.x, w.y, w.z].map(|x| x / before);
-            }
-            std::mem::swap(&mut self.u, &mut z);
-            self.row_velocities();
-            for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
-                *r = d - *r;
-            }
-            self.layout.factor.solve(&mut self.rhs);
-            Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
-            std::mem::swap(&mut self.u, &mut z);
-            largest = norm(&z);
-        }
-        self.robust.residual = z;
-        largest
-    }
-
-    /// Kinetic energy, potential of constant forces, elastic energy.
-    fn mechanical_energy(&self) -> f64 {
-        let mut energy = self.kinetic_energy();
-        for k in 0..self.layout.movable {
-            energy -= self.load[k].0.dot(self.pose[k].x);
-        }
-        for (k, s) in self.layout.soft.iter().enumerate() {
-            let m = &self.layout.models[s.model as usize];
-            let near = self.near[self.first_value[s.model as usize] as usize + s.coordinate as usize];
-            let kind = m.coordinates[s.coordinate as usize].1;
-            let q = kind.unwrapped(m, &self.pose[s.a as usize], &self.pose[s.b as usize], near);
-            let law = &self.linear.soft[k].law;
-            energy += 0.5 * law.stiffness * (q - law.rest).powi(2) - law.bias * q;
-        }
-        energy
-    }
-
-    /// Work of what is not in the energy: torques, drives, bounded rows, bodies moved by the user.
-    fn work_done(&self, h: f64) -> f64 {
-        let mut power = 0.0;
-        let mut add = |k: usize, f: &Hat| {
-            let mean = (0..6).map(|s| f[s] * 0.5 * (self.u[k][s] + self.u_start[k][s])).sum::<f64>();
-            power += mean;
-        };
-        for k in 0..self.layout.movable {
-            add(k, &self.robust.bounded_force[k]);
-            let t = (self.pose[k].r.transpose() * self.load[k].1) * self.inertia[k].inv_sqrt;
-            add(k, &[0.0, 0.0, 0.0, t.x, t.y, t.z]);
-        }
-        for (k, f) in &self.linear.drive_forces {
-            add(*k as usize, f);
-        }
-        for (l, d) in self.robust.multiplier.iter().zip(&self.linear.drift) {
-            power -= l * d;
-        }
-        power * h
-    }
-}
-
-fn joint_force(forces: &[f64], directions: &[DVec3], row: usize, count: usize) -> DVec3 {
-    (row..row + count).map(|r| directions[r] * forces[r]).sum()
-}
-
-/// Lower Cholesky factor of a symmetric positive definite matrix.
-fn cholesky(m: &DMat3) -> DMat3 {
-    let l11 = m.x_axis.x.sqrt();
-    let (l21, l31) = (m.x_axis.y / l11, m.x_axis.z / l11);
-    let l22 = (m.y_axis.y - l21 * l21).sqrt();
-    let l32 = (m.y_axis.z - l21 * l31) / l22;
-    let l33 = (m.z_axis.z - l31 * l31 - l32 * l32).sqrt();
-    DMat3::from_cols(DVec3::new(l11, l21, l31), DVec3::new(0.0, l22, l32), DVec3::new(0.0, 0.0, l33))
-}
-
-/// C⁻¹v for lower triangular C.
-pub(super) fn solve_lower(c: &DMat3, v: DVec3) -> DVec3 {
-    let x = v.x / c.x_axis.x;
-    let y = (v.y - c.x_axis.y * x) / c.y_axis.y;
-    let z = (v.z - c.x_axis.z * x - c.y_axis.z * y) / c.z_axis.z;
-    DVec3::new(x, y, z)
-}
-
-/// C⁻ᵀv for lower triangular C.
-pub(super) fn solve_upper(c: &DMat3, v: DVec3) -> DVec3 {
-    let z = v.z / c.z_axis.z;
-    let y = (v.y - c.y_axis.z * z) / c.y_axis.y;
-    let x = (v.x - c.x_axis.y * y - c.x_axis.z * z) / c.x_axis.x;
-    DVec3::new(x, y, z)
 }

@@ -105,6 +105,11 @@ impl Mechanism {
         rows - free
     }
 
+    /// Whether the hard rows leave no freedom at all.
+    pub(super) fn is_immobile(&self) -> bool {
+        self.layout.soft.is_empty() && self.constraint_rows() - self.redundant_rows() >= 6 * self.layout.movable
+    }
+
     /// Independent loops of joints; everything immovable counts as one ground.
     pub(crate) fn loops(&self) -> usize {
         let joints =

@@ -1,0 +1,80 @@
+//! A mechanism's energy as the judge of its steps: what a step gains without cause is kept account of, and bounded.
+
+use super::{Hat, Mechanism};
+
+/// Energy that a mechanism may gain without cause in all, and lose in one accurate step, as a fraction of its kinetic energy.
+const UNEXPLAINED: f64 = 0.01;
+
+impl Mechanism {
+    /// Whether the step from an energy of `before` may be kept; if so, its unexplained gain goes on account.
+    ///
+    /// With `both_ways` a loss counts too, unless something dissipates.
+    pub(super) fn energy_is_plausible(&mut self, before: f64, h: f64, both_ways: bool) -> bool {
+        let work = self.work_done(h);
+        let change = self.mechanical_energy() - before - work;
+        let allowed = UNEXPLAINED * (self.kinetic_energy() + self.kick_energy(h)) + work.abs();
+        let fits = self.surplus + change < allowed && (!both_ways || change > -allowed || self.dissipates());
+        if fits {
+            self.keep_account(change, allowed);
+        }
+        fits
+    }
+
+    /// Takes a change of energy to account. What was lost may not all be gained back: the account is not overdrawn.
+    pub(super) fn keep_account(&mut self, change: f64, allowed: f64) {
+        self.surplus = if self.dissipates() { 0.0 } else { (self.surplus + change).max(-allowed) };
+    }
+
+    fn dissipates(&self) -> bool {
+        !self.bounded.is_empty()
+            || self.linear.soft.iter().any(|s| s.law.damping > 0.0 || s.theta > 0.0)
+            || self.inertia.iter().any(|i| i.linear_damping > 0.0 || i.angular_damping > 0.0)
+    }
+
+    /// Kinetic energy that the loads alone would give bodies at rest in one step: the scale below which a gain means nothing.
+    fn kick_energy(&self, h: f64) -> f64 {
+        let loads = self.load.iter().zip(&self.inertia);
+        loads.map(|(l, i)| 0.5 * (l.0 * (h * i.inv_sqrt_mass)).length_squared()).sum()
+    }
+
+    pub(super) fn kinetic_energy(&self) -> f64 {
+        0.5 * self.u.iter().flatten().map(|e| e * e).sum::<f64>()
+    }
+
+    /// Kinetic energy, potential of constant forces, elastic energy.
+    pub(super) fn mechanical_energy(&self) -> f64 {
+        let mut energy = self.kinetic_energy();
+        for k in 0..self.layout.movable {
+            energy -= self.load[k].0.dot(self.pose[k].x);
+        }
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let m = &self.layout.models[s.model as usize];
+            let near = self.near[self.first_value[s.model as usize] as usize + s.coordinate as usize];
+            let kind = m.coordinates[s.coordinate as usize].1;
+            let q = kind.unwrapped(m, &self.pose[s.a as usize], &self.pose[s.b as usize], near);
+            let law = &self.linear.soft[k].law;
+            energy += 0.5 * law.stiffness * (q - law.rest).powi(2) - law.bias * q;
+        }
+        energy
+    }
+
+    /// Work of what is not in the energy: torques, drives, bounded rows, bodies moved by the user.
+    pub(super) fn work_done(&self, h: f64) -> f64 {
+        let mut power = self.bounded_power();
+        let mut add = |k: usize, f: &Hat| {
+            let mean = (0..6).map(|s| f[s] * 0.5 * (self.u[k][s] + self.u_start[k][s])).sum::<f64>();
+            power += mean;
+        };
+        for k in 0..self.layout.movable {
+            let t = (self.pose[k].r.transpose() * self.load[k].1) * self.inertia[k].inv_sqrt;
+            add(k, &[0.0, 0.0, 0.0, t.x, t.y, t.z]);
+        }
+        for (k, f) in &self.linear.drive_forces {
+            add(*k as usize, f);
+        }
+        for (l, d) in self.force.iter().zip(&self.linear.drift) {
+            power -= l * d;
+        }
+        power * h
+    }
+}
