@@ -212,12 +212,19 @@ pub(crate) struct JointMemory {
     /// How many of the two are filled, and the step size they are for.
     pub filled: u8,
     pub step: f64,
-    /// Energy that the mechanism has gained (or lost) so far without cause, J.
-    pub surplus: f64,
+    /// Of the joint's whole mechanism.
+    pub account: EnergyAccount,
     /// Mean force of each row over the last step (N, N m).
     pub force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
+}
+
+/// What a mechanism has gained so far without cause, and its largest kinetic energy, J.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct EnergyAccount {
+    pub surplus: f64,
+    pub largest_kinetic: f64,
 }
 
 /// A joint of a running world.

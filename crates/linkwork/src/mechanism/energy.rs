@@ -1,8 +1,10 @@
 //! A mechanism's energy as the judge of its steps: what a step gains without cause is kept account of, and bounded.
 
 use super::{Hat, Mechanism};
+use crate::joint::EnergyAccount;
 
-/// Energy that a mechanism may gain without cause in all, and lose in one accurate step, as a fraction of its kinetic energy.
+/// Energy that one step may gain or lose without cause, as a fraction of the kinetic energy; and that all steps together
+/// may gain, as a fraction of the largest kinetic energy so far.
 const UNEXPLAINED: f64 = 0.01;
 
 impl Mechanism {
@@ -12,17 +14,24 @@ impl Mechanism {
     pub(super) fn energy_is_plausible(&mut self, before: f64, h: f64, both_ways: bool) -> bool {
         let work = self.work_done(h);
         let change = self.mechanical_energy() - before - work;
-        let allowed = UNEXPLAINED * (self.kinetic_energy() + self.kick_energy(h)) + work.abs();
-        let fits = self.surplus + change < allowed && (!both_ways || change > -allowed || self.dissipates());
-        if fits {
-            self.keep_account(change, allowed);
+        let now = self.kinetic_energy();
+        let slack = UNEXPLAINED * self.kick_energy(h) + work.abs();
+        let per_step = UNEXPLAINED * now + slack;
+        let in_all = UNEXPLAINED * self.account.largest_kinetic.max(now) + slack;
+        let gains_too_much = change > per_step || self.account.surplus + change > in_all;
+        let loses_too_much = both_ways && change < -per_step && !self.dissipates();
+        if !gains_too_much && !loses_too_much {
+            self.keep_account(change);
+            return true;
         }
-        fits
+        false
     }
 
     /// Takes a change of energy to account. What was lost may not all be gained back: the account is not overdrawn.
-    pub(super) fn keep_account(&mut self, change: f64, allowed: f64) {
-        self.surplus = if self.dissipates() { 0.0 } else { (self.surplus + change).max(-allowed) };
+    pub(super) fn keep_account(&mut self, change: f64) {
+        let largest = self.account.largest_kinetic.max(self.kinetic_energy());
+        let surplus = if self.dissipates() { 0.0 } else { self.account.surplus + change };
+        self.account = EnergyAccount { surplus: surplus.max(-UNEXPLAINED * largest), largest_kinetic: largest };
     }
 
     fn dissipates(&self) -> bool {

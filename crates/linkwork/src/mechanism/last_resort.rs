@@ -14,6 +14,7 @@ impl Mechanism {
     pub(super) fn last_resort_step(&mut self, h: f64, params: &StepParams) -> u32 {
         self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
+        let energy = self.mechanical_energy();
         self.whiten_plainly();
         self.bounded_forces(h);
         self.kick(h);
@@ -34,7 +35,8 @@ impl Mechanism {
         self.linearise_here(h);
         self.close_velocities();
         self.remember_accelerations(h);
-        self.surplus = 0.0;
+        let change = self.mechanical_energy() - energy;
+        self.keep_account(change);
         iterations
     }
 

@@ -19,7 +19,7 @@ mod service;
 mod stiffness;
 
 use crate::body::Accelerations;
-use crate::joint::{MAX_ROWS, Motion};
+use crate::joint::{EnergyAccount, MAX_ROWS, Motion};
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use crate::report::{StageTimer, StepKind};
@@ -127,7 +127,7 @@ pub(crate) struct Mechanism {
     before_last: Vec<f64>,
     filled: u8,
     filled_step: f64,
-    surplus: f64,
+    account: EnergyAccount,
     /// Mean forces of the rows over the last step.
     force: Vec<f64>,
     pub timer: StageTimer,
@@ -168,7 +168,7 @@ impl Mechanism {
             before_last: vec![0.0; rows],
             filled: 0,
             filled_step: 0.0,
-            surplus: 0.0,
+            account: EnergyAccount::default(),
             force: vec![0.0; rows],
             timer: StageTimer::default(),
             layout,
@@ -220,7 +220,7 @@ impl Mechanism {
             self.before_last[row..row + count].copy_from_slice(&joint.memory.before_last[..count]);
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
             self.filled = self.filled.min(joint.memory.filled);
-            (self.filled_step, self.surplus) = (joint.memory.step, joint.memory.surplus);
+            (self.filled_step, self.account) = (joint.memory.step, joint.memory.account);
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -249,7 +249,7 @@ impl Mechanism {
             joint.memory.before_last[..count].copy_from_slice(&self.before_last[row..row + count]);
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
-            joint.memory.surplus = self.surplus;
+            joint.memory.account = self.account;
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
         }
         for t in &self.layout.tracked {
