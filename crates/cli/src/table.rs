@@ -41,7 +41,7 @@ pub fn figure(value: f64) -> String {
         return "not finite".to_owned();
     }
     if !(1e-3..1e6).contains(&magnitude) {
-        return format!("{value:.1e}");
+        return format!("{value:.2e}");
     }
     let decimals = (3 - magnitude.log10().floor() as i32).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");
@@ -69,8 +69,8 @@ mod tests {
             (1.0 / 60.0, "0.01667"),
             (123.456, "123.5"),
             (99999.4, "99999"),
-            (12345678.0, "1.2e7"),
-            (3.21e-10, "3.2e-10"),
+            (12345678.0, "1.23e7"),
+            (3.21e-10, "3.21e-10"),
             (100.0, "100"),
             (f64::NAN, "not finite"),
         ] {

@@ -23,8 +23,10 @@ pub struct Case {
 pub enum Target {
     /// Every joint closed to this gap, m, and no step failed.
     JointError(f64),
-    /// Median CPU time of a step, ms; of the accurate steps if there are any.
+    /// Median CPU time of a step, ms.
     StepTime(f64),
+    /// Median CPU time of the steps that were accurate, ms.
+    AccurateStepTime(f64),
     /// Energy does not rise above the initial one by more than this part of the largest kinetic energy.
     EnergyRise(f64),
     /// Energy does not differ from the initial one by more than this part of the largest kinetic energy.
@@ -63,7 +65,9 @@ pub enum Relation {
 /// How close to linear "linear" is.
 const LINEAR: f64 = 1.15;
 
-use Target::{Displacement, EnergyDrift, EnergyRise, JointError, JointIterations, RedundantRows, StepTime};
+use Target::{
+    AccurateStepTime, Displacement, EnergyDrift, EnergyRise, JointError, JointIterations, RedundantRows, StepTime,
+};
 
 /// All cases.
 pub const CASES: &[Case] = &[
@@ -72,7 +76,7 @@ pub const CASES: &[Case] = &[
         settings: &[("bodies", 127.0)],
         dt: 1.0 / 30.0,
         duration: 10.0,
-        targets: &[JointError(1e-9), EnergyRise(0.01), StepTime(0.12)],
+        targets: &[JointError(1e-9), EnergyRise(0.01), AccurateStepTime(0.12)],
     },
     Case {
         scene: "tree",

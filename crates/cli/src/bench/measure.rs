@@ -11,6 +11,9 @@ use crate::time::{self, Stopwatch};
 use linkwork::{Scratch, Stages, StepParams};
 use serde::Serialize;
 
+/// A smaller part of the steps than this is no sample of them.
+const FEW: f64 = 0.1;
+
 /// Median and spread over the repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
@@ -71,7 +74,7 @@ pub struct Measured {
     pub step_ms: Spread,
     /// CPU time per step: the median of each repeat, ms.
     pub cpu_ms: Spread,
-    /// The same of the steps that were accurate for all mechanisms, if there were any.
+    /// The same of the steps that were accurate for all mechanisms, if these were not too few to tell.
     pub accurate_cpu_ms: Option<f64>,
     /// Stage times, ms.
     pub stages_ms: StageTimes,
@@ -91,13 +94,6 @@ pub struct Measured {
     pub deterministic: bool,
     /// The state at the end.
     pub state_hash: String,
-}
-
-impl Measured {
-    /// The time that targets are about, ms.
-    pub fn target_ms(&self) -> f64 {
-        self.accurate_cpu_ms.unwrap_or(self.cpu_ms.median)
-    }
 }
 
 /// One repeat.
@@ -166,11 +162,9 @@ pub fn measure(
         let steps = schedule.steps as f64;
         1e3 * Spread::of(repeats.iter().map(|repeat| time(&repeat.stages) / steps).collect()).median
     };
-    let accurate: Vec<f64> = repeats
-        .iter()
-        .filter(|repeat| repeat.accurate.count() > 0)
-        .map(|repeat| repeat.accurate.median_cpu_ms())
-        .collect();
+    let enough = (FEW * schedule.steps as f64) as u64;
+    let accurate = repeats.iter().filter(|repeat| repeat.accurate.count() > enough);
+    let accurate: Vec<f64> = accurate.map(|repeat| repeat.accurate.median_cpu_ms()).collect();
     Ok(Some(Measured {
         label,
         scene: source.name.clone(),

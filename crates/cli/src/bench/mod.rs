@@ -100,6 +100,10 @@ fn as_text(results: &[Measured], verdicts: &[Verdict]) -> String {
         cells
     };
     let mut text = table(&HEADER, &results.iter().map(row).collect::<Vec<_>>());
+    text.push_str(
+        "\nMilliseconds a step: median of a repeat, over the repeats the median, the smallest and the largest; \
+         CPU likewise;\nstages are means over all steps.\n",
+    );
     if !verdicts.is_empty() {
         text.push_str("\ntargets\n");
     }

@@ -72,7 +72,10 @@ pub fn judge(results: &[Measured], relations: &[Relation]) -> Vec<Verdict> {
 fn judge_target(result: &Measured, target: Target) -> Verdict {
     let (quantity, value, bound) = match target {
         Target::JointError(bound) => ("joint error in m", result.joint_error_m, bound),
-        Target::StepTime(bound) => ("CPU ms a step", result.target_ms(), bound),
+        Target::StepTime(bound) => ("CPU ms a step", result.cpu_ms.median, bound),
+        Target::AccurateStepTime(bound) => {
+            ("CPU ms an accurate step", result.accurate_cpu_ms.unwrap_or(f64::NAN), bound)
+        }
         Target::EnergyRise(bound) => ("rise of energy", result.energy_rise, bound),
         Target::EnergyDrift(bound) => ("drift of energy", result.energy_drift, bound),
         Target::Displacement(bound) => ("displacement in m", result.displacement_m, bound),
@@ -83,7 +86,7 @@ fn judge_target(result: &Measured, target: Target) -> Verdict {
         Target::RedundantRows(_) => value == bound,
         _ => value <= bound,
     };
-    let is_time = matches!(target, Target::StepTime(_));
+    let is_time = matches!(target, Target::StepTime(_) | Target::AccurateStepTime(_));
     Verdict { label: result.label.clone(), quantity, value, bound, met, is_time }
 }
 
@@ -93,17 +96,26 @@ fn judge_relation(results: &[Measured], relation: Relation) -> Option<Verdict> {
         Relation::Growth { from, to, exponent } => {
             let (small, large) = (find(from)?, find(to)?);
             let rows = large.rows as f64 / small.rows as f64;
-            let power = (large.target_ms() / small.target_ms()).ln() / rows.ln();
+            let (small_ms, large_ms) = comparable_ms(small, large);
+            let power = (large_ms / small_ms).ln() / rows.ln();
             (format!("{from} to {to}"), "time grows with the rows to the power of", power, exponent)
         }
         Relation::PerRow { case, against, factor } => {
             let (case, against) = (find(case)?, find(against)?);
-            let per_row = |result: &Measured| result.target_ms() / result.rows as f64;
-            let label = format!("{} against {}", case.label, against.label);
-            (label, "time per row, times", per_row(case) / per_row(against), factor)
+            let (case_ms, against_ms) = comparable_ms(case, against);
+            let times = case_ms / case.rows as f64 / (against_ms / against.rows as f64);
+            (format!("{} against {}", case.label, against.label), "time per row, times", times, factor)
         }
     };
     Some(Verdict { label, quantity, value, bound, met: value <= bound, is_time: true })
+}
+
+/// Times of steps of the same kind: accurate ones, or else all. Other kinds take several times as long.
+fn comparable_ms(a: &Measured, b: &Measured) -> (f64, f64) {
+    match (a.accurate_cpu_ms, b.accurate_cpu_ms) {
+        (Some(a), Some(b)) => (a, b),
+        _ => (a.cpu_ms.median, b.cpu_ms.median),
+    }
 }
 
 #[cfg(test)]
@@ -144,15 +156,17 @@ mod tests {
         const TARGETS: &[Target] = &[
             Target::JointError(1e-9),
             Target::StepTime(0.1),
+            Target::AccurateStepTime(0.3),
             Target::EnergyDrift(0.02),
             Target::EnergyRise(0.01),
             Target::Displacement(1.0),
             Target::RedundantRows(3),
             Target::JointIterations(4.0),
         ];
-        let verdicts = judge(&[measured("a", 100, 0.2, TARGETS)], &[]);
+        let result = Measured { accurate_cpu_ms: Some(0.25), ..measured("a", 100, 0.2, TARGETS) };
+        let verdicts = judge(&[result], &[]);
         let met: Vec<bool> = verdicts.iter().map(|verdict| verdict.met).collect();
-        assert_eq!(met, [true, false, false, true, false, true, true, true]);
+        assert_eq!(met, [true, false, true, false, true, false, true, true, true]);
         let wrong: Vec<&str> = verdicts.iter().filter(|v| v.is_wrong()).map(|v| v.quantity).collect();
         assert_eq!(wrong, ["drift of energy", "displacement in m"]);
     }
