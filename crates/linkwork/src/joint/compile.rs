@@ -340,11 +340,6 @@ pub(crate) fn check_motor(path: &str, motor: &Motor) -> Checked<()> {
     }
 }
 
-/// Checks a friction or damping that is set while running.
-pub(crate) fn check_not_negative(path: &str, value: f64) -> Checked<()> {
-    not_negative(path, value)
-}
-
 /// The (empty) model of a coupling, its keys checked.
 pub(crate) fn model_of_coupling(joint: &Joint, path: &str) -> Checked<JointModel> {
     check_fields(joint, path)?;

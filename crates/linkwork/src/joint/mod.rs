@@ -7,6 +7,8 @@ mod black_box;
 pub(crate) mod compile;
 pub(crate) mod coordinate;
 pub(crate) mod drive;
+#[cfg(test)]
+mod finite_differences;
 pub(crate) mod rows;
 
 pub use black_box::BlackBox;
@@ -212,8 +214,9 @@ pub(crate) struct JointMemory {
     /// How many of the two are filled, and the step size they are for.
     pub filled: u8,
     pub step: f64,
-    /// Of the joint's whole mechanism.
+    /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
     pub account: EnergyAccount,
+    pub substep: f64,
     /// Mean force of each row over the last step (N, N m).
     pub force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.

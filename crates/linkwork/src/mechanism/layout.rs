@@ -105,7 +105,6 @@ pub(crate) struct Soft {
 /// A term of a coupling.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
-    pub joint: u32,
     pub model: u32,
     pub coordinate: u8,
     pub factor: f64,
@@ -407,7 +406,6 @@ impl<'w> Builder<'w> {
                 let joint_slot = term.joint.slot() as u32;
                 let model = self.model_of(joint_slot);
                 self.layout.terms.push(Term {
-                    joint: joint_slot,
                     model,
                     coordinate: term.coordinate as u8,
                     factor: term.factor,

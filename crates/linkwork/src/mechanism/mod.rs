@@ -128,6 +128,7 @@ pub(crate) struct Mechanism {
     filled: u8,
     filled_step: f64,
     account: EnergyAccount,
+    substep: f64,
     /// Mean forces of the rows over the last step.
     force: Vec<f64>,
     pub timer: StageTimer,
@@ -169,6 +170,7 @@ impl Mechanism {
             filled: 0,
             filled_step: 0.0,
             account: EnergyAccount::default(),
+            substep: 0.0,
             force: vec![0.0; rows],
             timer: StageTimer::default(),
             layout,
@@ -220,7 +222,8 @@ impl Mechanism {
             self.before_last[row..row + count].copy_from_slice(&joint.memory.before_last[..count]);
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
             self.filled = self.filled.min(joint.memory.filled);
-            (self.filled_step, self.account) = (joint.memory.step, joint.memory.account);
+            (self.filled_step, self.account, self.substep) =
+                (joint.memory.step, joint.memory.account, joint.memory.substep);
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -249,7 +252,7 @@ impl Mechanism {
             joint.memory.before_last[..count].copy_from_slice(&self.before_last[row..row + count]);
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
-            joint.memory.account = self.account;
+            (joint.memory.account, joint.memory.substep) = (self.account, self.substep);
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
         }
         for t in &self.layout.tracked {
@@ -272,7 +275,10 @@ impl Mechanism {
             self.close_velocities();
         }
         let mut advance = match params.tolerance {
-            Some(tolerance) => self.controlled_step(h, tolerance, params),
+            Some(tolerance) => {
+                self.expect_values(h);
+                self.controlled_step(h, tolerance, params)
+            }
             None => self.halving_step(h, params, 0),
         };
         self.measure_closure(&mut advance, params);
