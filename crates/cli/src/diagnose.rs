@@ -20,7 +20,8 @@ pub fn file_error(error: &FileError) -> String {
         file: &error.file,
     };
     let mut said = String::new();
-    for problem in &error.problems {
+    for (i, problem) in error.problems.iter().enumerate() {
+        said.push_str(if i > 0 { "\n" } else { "" });
         said.push_str(&rendered(&shown(problem)));
     }
     if error.omitted > 0 {

@@ -69,8 +69,7 @@ impl<'a, 't> Reading<'a, 't> {
                 self.findings.borrow_mut().push(Finding { node, key: None, message, hint })
             }
             Failure::Missing(key) => {
-                let was_set_aside = node.get(key).is_some_and(|entry| self.is_set_aside(&entry.value));
-                if !was_set_aside {
+                if !self.was_there(node, key) {
                     let message = format!("missing key `{key}`");
                     self.findings.borrow_mut().push(Finding { node, key: None, message, hint: None });
                 }
@@ -78,6 +77,13 @@ impl<'a, 't> Reading<'a, 't> {
         }
         self.set_aside.borrow_mut().insert(address(node));
         Failure::Noted
+    }
+
+    /// Whether a key is absent only because what stood there was set aside, be it under a misspelt name.
+    fn was_there(&self, node: &Node<'_>, key: &str) -> bool {
+        let Value::Table(entries) = &node.value else { return false };
+        let meant = |entry: &Entry<'_>| suggest::nearest(&entry.key, [key]).is_some();
+        entries.iter().any(|entry| self.is_set_aside(&entry.value) && meant(entry))
     }
 
     /// Takes note that a key is wrong, and sets its value aside.

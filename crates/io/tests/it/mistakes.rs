@@ -109,6 +109,14 @@ fn a_choice_written_in_the_wrong_way_is_explained() {
 }
 
 #[test]
+fn a_misspelt_key_is_not_missing_as_well() {
+    let error = refused("[[joints]]\ntpye = 'ball'\n[[joints]]\ncolour = 'red'\n", Format::Toml);
+    let messages: Vec<&str> = error.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(messages, ["unknown key `tpye`", "missing key `type`", "unknown key `colour`"]);
+    assert_eq!(error.problems[1].place.unwrap().line, 3);
+}
+
+#[test]
 fn a_single_table_where_a_list_belongs_is_explained() {
     let error = refused("[bodies]\nname = 'a'\n", Format::Toml);
     assert_eq!(
