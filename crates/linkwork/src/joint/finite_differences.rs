@@ -60,7 +60,10 @@ fn closed_joint(kind: JointKind, noise: &mut Noise) -> (JointModel, Placed, Plac
         Screw => (about_z, DVec3::Z * (m.lead * turn)),
         Planar => (about_z, shift.with_z(0.0)),
         // the cross: z of b lies across z of a
-        Universal => (about_z * rotation::exp(DVec3::X * std::f64::consts::FRAC_PI_2) * rotation::exp(DVec3::Z * 0.4), DVec3::ZERO),
+        Universal => (
+            about_z * rotation::exp(DVec3::X * std::f64::consts::FRAC_PI_2) * rotation::exp(DVec3::Z * 0.4),
+            DVec3::ZERO,
+        ),
         Fixed => (glam::DQuat::IDENTITY, DVec3::ZERO),
         PointOnLine => (free, DVec3::Z * shift.z),
         PointOnPlane => (free, shift.with_z(0.0)),
@@ -114,7 +117,10 @@ fn coordinate_rows_are_derivatives_of_coordinates() {
                 let slope = (value(STEP) - value(-STEP)) / (2.0 * STEP);
                 let row = coordinate.row(&m, &a, &b).velocity(&ua, &ub);
                 if value(0.0).abs() < 3.0 {
-                    assert!((slope - row).abs() < 1e-7 * (1.0 + row.abs()), "{kind:?} {name} case {case}: {row} for {slope}");
+                    assert!(
+                        (slope - row).abs() < 1e-7 * (1.0 + row.abs()),
+                        "{kind:?} {name} case {case}: {row} for {slope}"
+                    );
                 }
             }
         }

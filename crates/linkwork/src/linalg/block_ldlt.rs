@@ -342,27 +342,42 @@ mod tests {
         }
     }
 
-    /// A random Gram matrix G Gᵀ with block sparsity: as joints over bodies make it.
-    fn random_system(seed: u64, redundant: bool) -> (BlockPattern, Vec<Vec<f64>>) {
+    /// A random Gram matrix G Gᵀ with block sparsity, as joints over bodies make it, and its rank. With `redundant`,
+    /// every third block repeats the rows of an earlier one, mixed.
+    fn random_system(seed: u64, redundant: bool) -> (BlockPattern, Vec<Vec<f64>>, usize) {
         let mut noise = Noise(seed);
         let blocks = 2 + noise.below(30);
-        let bodies = if redundant { 4 + noise.below(4) } else { 3 * blocks };
-        let sizes: Vec<u8> = (0..blocks).map(|_| 1 + noise.below(6) as u8).collect();
-        let total: usize = sizes.iter().map(|&s| s as usize).sum();
-        let mut g = vec![vec![0.0; 6 * bodies]; total];
-        let mut touches: Vec<Vec<usize>> = Vec::new();
-        let mut row = 0;
+        let bodies = 3 * blocks;
+        let mut sizes: Vec<u8> = (0..blocks).map(|_| 1 + noise.below(6) as u8).collect();
+        let mut g: Vec<Vec<f64>> = Vec::new();
+        let mut touches: Vec<[usize; 2]> = Vec::new();
+        let mut rank = 0;
         for b in 0..blocks {
-            let sides = [noise.below(bodies), noise.below(bodies)];
+            let model = (redundant && b % 3 == 2).then(|| noise.below(b));
+            if let Some(model) = model {
+                let first: usize = sizes[..model].iter().map(|&s| s as usize).sum();
+                sizes[b] = sizes[model];
+                for _ in 0..sizes[b] {
+                    let mix: Vec<f64> = (0..sizes[model]).map(|_| noise.next()).collect();
+                    let row = (0..6 * bodies).map(|c| mix.iter().enumerate().map(|(r, m)| m * g[first + r][c]).sum());
+                    g.push(row.collect());
+                }
+                touches.push(touches[model]);
+                continue;
+            }
+            // one body of its own makes a block independent of all others
+            let sides = [b, blocks + noise.below(2 * blocks)];
+            rank += sizes[b] as usize;
             for _ in 0..sizes[b] {
+                let mut row = vec![0.0; 6 * bodies];
                 for s in sides {
                     for k in 0..6 {
-                        g[row][6 * s + k] = noise.next();
+                        row[6 * s + k] = noise.next();
                     }
                 }
-                row += 1;
+                g.push(row);
             }
-            touches.push(sides.to_vec());
+            touches.push(sides);
         }
         let mut pairs = Vec::new();
         for i in 0..blocks {
@@ -372,7 +387,7 @@ mod tests {
                 }
             }
         }
-        (BlockPattern { sizes, pairs }, g)
+        (BlockPattern { sizes, pairs }, g, rank)
     }
 
     fn starts(sizes: &[u8]) -> Vec<usize> {
@@ -387,7 +402,7 @@ mod tests {
     fn solves_random_block_systems_and_drops_exactly_the_redundant_rows() {
         for seed in 0..200 {
             let redundant = seed % 2 == 1;
-            let (pattern, g) = random_system(seed, redundant);
+            let (pattern, g, rank) = random_system(seed, redundant);
             let order = elimination_order(&pattern);
             let permuted = pattern.permuted(&order);
             let old_start = starts(&pattern.sizes);
@@ -428,7 +443,6 @@ mod tests {
                 let got: f64 = line.iter().zip(&x).map(|(p, q)| p * q).sum();
                 assert!((got - wanted).abs() < 1e-6, "seed {seed}: {got} for {wanted}");
             }
-            let rank = crate::linalg::box_qp::rank(&a, DROP_FRACTION);
             assert_eq!(rows.len() - factor.dropped_count(), rank, "seed {seed}");
         }
     }

@@ -160,35 +160,8 @@ fn newton_step(w: &[f64], n: usize, scratch: &mut BoxScratch) {
 }
 
 #[cfg(test)]
-pub(crate) use tests::rank;
-
-#[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Rank of a symmetric positive semidefinite matrix by LDLᵀ with complete pivoting: the oracle of the block code.
-    pub(crate) fn rank(a: &[Vec<f64>], fraction: f64) -> usize {
-        let n = a.len();
-        let mut a = a.to_vec();
-        let largest = (0..n).map(|i| a[i][i]).fold(0.0, f64::max);
-        let mut left: Vec<usize> = (0..n).collect();
-        let mut rank = 0;
-        while let Some(at) = (0..left.len()).max_by(|&p, &q| a[left[p]][left[p]].total_cmp(&a[left[q]][left[q]])) {
-            let k = left.swap_remove(at);
-            if a[k][k] <= fraction * largest {
-                break;
-            }
-            rank += 1;
-            for &i in &left {
-                let l = a[i][k] / a[k][k];
-                for &j in &left {
-                    let e = l * a[k][j];
-                    a[i][j] -= e;
-                }
-            }
-        }
-        rank
-    }
 
     #[test]
     fn optimality_conditions_hold_on_random_problems_also_rank_deficient_ones() {

@@ -405,13 +405,7 @@ impl<'w> Builder<'w> {
                 let (a, b) = self.local_bodies(joint);
                 let joint_slot = term.joint.slot() as u32;
                 let model = self.model_of(joint_slot);
-                self.layout.terms.push(Term {
-                    model,
-                    coordinate: term.coordinate as u8,
-                    factor: term.factor,
-                    a,
-                    b,
-                });
+                self.layout.terms.push(Term { model, coordinate: term.coordinate as u8, factor: term.factor, a, b });
                 for body in [a, b] {
                     if (body as usize) < self.layout.movable && !sides.iter().any(|s| s.0 == body) {
                         sides.push((body, 0, false));
