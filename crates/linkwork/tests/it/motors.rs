@@ -1,0 +1,195 @@
+//! Motors against Newton's law and the step response of their control law.
+
+use crate::common::{Run, assert_close, on_axle, on_slider, servo};
+use linkwork::glam::DVec3;
+use linkwork::scene::{Coordinate, Motor};
+
+const MASS: f64 = 2.5;
+const DOWN: [f64; 3] = [0.0, 0.0, -9.81];
+
+fn driven(motor: Motor) -> linkwork::Scene {
+    on_slider([0.0; 3], DVec3::X, MASS, Coordinate::default().motor(motor))
+}
+
+fn lift(mass: f64, motor: Motor) -> linkwork::Scene {
+    on_slider(DOWN, DVec3::Z, mass, Coordinate::default().motor(motor))
+}
+
+#[test]
+fn a_constant_force_accelerates_evenly() {
+    let mut run = Run::new(&driven(Motor::Force { value: 7.0 }), 1.0 / 60.0);
+    run.to(3.0);
+    assert_close("speed", run.velocity("block").x, 7.0 / MASS * 3.0, 1e-10);
+    assert_close("way", run.position("block").x, 0.5 * 7.0 / MASS * 9.0, 1e-10);
+    assert_close("force on the block", run.reaction("rail").wrench.force.x, 7.0, 1e-10);
+}
+
+#[test]
+fn a_velocity_motor_reaches_its_speed_when_its_force_allows() {
+    // 10 N on 2.5 kg: 3 m/s after 0.75 s, which is step 45
+    let mut run = Run::new(&driven(Motor::Velocity { target: 3.0, max_force: Some(10.0) }), 1.0 / 60.0);
+    for k in 1..=120 {
+        run.step();
+        let t = f64::from(k) / 60.0;
+        assert_close("speed", run.velocity("block").x, (4.0 * t).min(3.0), 1e-9);
+    }
+    assert_close("idle force", run.world.coordinates(run.joint("rail")).unwrap()[0].motor_force, 0.0, 1e-9);
+}
+
+#[test]
+fn a_velocity_motor_without_a_bound_holds_its_speed_from_the_first_step() {
+    let mut run = Run::new(&lift(MASS, Motor::Velocity { target: 0.5, max_force: None }), 1.0 / 30.0);
+    run.step();
+    for _ in 0..300 {
+        run.step();
+        assert_close("speed", run.velocity("block").z, 0.5, 1e-9);
+    }
+    let force = run.world.coordinates(run.joint("rail")).unwrap()[0].motor_force;
+    assert_close("lifting force", force, MASS * 9.81, 1e-6);
+}
+
+#[test]
+fn a_velocity_motor_too_weak_for_the_weight_slips_with_what_is_missing() {
+    let mut run = Run::new(&lift(MASS, Motor::Velocity { target: 0.5, max_force: Some(10.0) }), 1.0 / 60.0);
+    run.to(2.0);
+    assert_close("speed", run.velocity("block").z, (10.0 / MASS - 9.81) * 2.0, 1e-9);
+}
+
+#[test]
+fn a_velocity_motor_turns_a_wheel_for_many_turns() {
+    let scene = on_axle(0.1, Coordinate::default().motor(Motor::Velocity { target: 10.0, max_force: None }));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.step();
+    let from = run.value_of("axle", "angle");
+    run.to(1.0 / 60.0 + 10.0);
+    assert_close("angle after 16 turns", run.value_of("axle", "angle") - from, 100.0, 1e-8);
+}
+
+#[test]
+fn a_servo_follows_its_law_and_arrives() {
+    // critically damped: 1 − (1 + ωt) e^(−ωt)
+    let (stiffness, omega) = (MASS * 64.0, 8.0);
+    let mut run = Run::new(&driven(servo(1.0, stiffness, 2.0 * MASS * omega)), 1e-3);
+    for _ in 0..1000 {
+        run.step();
+        let t: f64 = run.world.time();
+        let exact = 1.0 - (1.0 + omega * t) * (-omega * t).exp();
+        assert_close("way", run.position("block").x, exact, 1e-3);
+    }
+    run.to(5.0);
+    assert_close("arrived", run.position("block").x, 1.0, 1e-4);
+}
+
+#[test]
+fn a_servo_with_a_target_velocity_follows_a_ramp_without_lag() {
+    let motor = |target: f64| Motor::Servo {
+        target,
+        target_velocity: 0.3,
+        stiffness: 1e4,
+        damping: 1e3,
+        integral: 0.0,
+        max_force: None,
+    };
+    let mut run = Run::new(&driven(motor(0.0)), 1e-2);
+    let rail = run.joint("rail");
+    let mut before = 0.0;
+    for k in 0..500 {
+        before = run.position("block").x;
+        run.world.set_motor(rail, "displacement", Some(motor(0.3e-2 * f64::from(k + 1)))).unwrap();
+        run.step();
+    }
+    // the target jumps once a step, so that the speed has a ripple: its mean counts
+    assert_close("speed", (run.position("block").x - before) / 1e-2, 0.3, 1e-6);
+    assert_close("way", run.position("block").x, 1.5, 2e-3);
+}
+
+#[test]
+fn a_servo_is_stable_at_any_gain_with_any_mass() {
+    for mass in [1e-3, 1.0, 1e3] {
+        for stiffness in [1e3, 1e6, 1e9, 1e12] {
+            for damping in [0.0, 1e2, 1e12] {
+                for max_force in [None, Some(1e15)] {
+                    let motor = Motor::Servo {
+                        target: 0.4,
+                        target_velocity: 0.0,
+                        stiffness,
+                        damping,
+                        integral: 0.0,
+                        max_force,
+                    };
+                    let mut run = Run::new(&lift(mass, motor), 1.0 / 30.0);
+                    let mut farthest = 0.0_f64;
+                    for _ in 0..150 {
+                        run.step();
+                        farthest = farthest.max((run.position("block").z - 0.4).abs());
+                    }
+                    let sag = mass * 9.81 / stiffness;
+                    assert!(
+                        farthest < 0.45 + 2.1 * sag,
+                        "mass {mass}, gains {stiffness:e}, {damping:e}, bound {max_force:?}: {farthest} m from the target"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_integral_gain_removes_what_the_weight_leaves() {
+    let motor = |integral: f64| Motor::Servo {
+        target: 0.2,
+        target_velocity: 0.0,
+        stiffness: 500.0,
+        damping: 80.0,
+        integral,
+        max_force: None,
+    };
+    let at_rest = |integral: f64| {
+        let mut run = Run::new(&lift(MASS, motor(integral)), 1.0 / 60.0);
+        run.to(20.0);
+        run.position("block").z
+    };
+    assert_close("without", at_rest(0.0), 0.2 - MASS * 9.81 / 500.0, 1e-6);
+    assert_close("with", at_rest(800.0), 0.2, 1e-6);
+}
+
+#[test]
+fn a_saturated_servo_does_not_wind_its_integral_up() {
+    // a stop keeps the block from its target for ten seconds; let go, it must not overshoot far
+    let motor = Motor::Servo {
+        target: 1.0,
+        target_velocity: 0.0,
+        stiffness: 200.0,
+        damping: 60.0,
+        integral: 100.0,
+        max_force: Some(50.0),
+    };
+    let acting = Coordinate::default().motor(motor).limit(None, Some(0.1));
+    let mut run = Run::new(&on_slider([0.0; 3], DVec3::X, MASS, acting), 1.0 / 60.0);
+    let rail = run.joint("rail");
+    run.to(10.0);
+    assert_close("held by the stop", run.position("block").x, 0.1, 1e-8);
+    run.world.set_limit(rail, "displacement", None).unwrap();
+    let mut farthest = 0.0_f64;
+    for _ in 0..600 {
+        run.step();
+        farthest = farthest.max(run.position("block").x);
+    }
+    assert!(farthest < 1.2, "overshoots to {farthest} m");
+    assert_close("arrived", run.position("block").x, 1.0, 1e-3);
+}
+
+#[test]
+fn a_servo_with_a_force_bound_accelerates_with_that_force() {
+    let motor = Motor::Servo {
+        target: 100.0,
+        target_velocity: 0.0,
+        stiffness: 1e6,
+        damping: 1e3,
+        integral: 0.0,
+        max_force: Some(5.0),
+    };
+    let mut run = Run::new(&driven(motor), 1.0 / 60.0);
+    run.to(2.0);
+    assert_close("speed", run.velocity("block").x, 5.0 / MASS * 2.0, 1e-9);
+}

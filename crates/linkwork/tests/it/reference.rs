@@ -1,0 +1,98 @@
+//! Trajectories integrated by independent codes; how they were made is told in the repository's notes on test data.
+
+use crate::common::{Run, assert_order, registered, scientific};
+use linkwork::Scene;
+use linkwork::glam::DVec3;
+
+/// A reference trajectory: named columns of numbers.
+pub struct Table {
+    names: Vec<&'static str>,
+    rows: Vec<Vec<f64>>,
+}
+
+/// One sample of a trajectory.
+#[derive(Clone, Copy)]
+pub struct Sample<'t> {
+    table: &'t Table,
+    values: &'t [f64],
+}
+
+impl Table {
+    pub fn read(file: &str) -> Table {
+        let text = match file {
+            "double_pendulum_3d.csv" => include_str!("../data/double_pendulum_3d.csv"),
+            "fourbar_planar.csv" => include_str!("../data/fourbar_planar.csv"),
+            "dzhanibekov.csv" => include_str!("../data/dzhanibekov.csv"),
+            _ => panic!("no reference {file}"),
+        };
+        let mut lines = text.lines();
+        let names = lines.next().expect("a header").split(',').collect();
+        let rows = lines.map(|l| l.split(',').map(|x| x.parse().expect("a number")).collect()).collect();
+        Table { names, rows }
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = Sample<'_>> {
+        self.rows.iter().map(|values| Sample { table: self, values })
+    }
+}
+
+impl Sample<'_> {
+    pub fn get(&self, column: &str) -> f64 {
+        let k = self.table.names.iter().position(|n| *n == column).unwrap_or_else(|| panic!("no column {column}"));
+        self.values[k]
+    }
+}
+
+/// Where the bodies of a scene should be, by a sample.
+type Expected = fn(&Sample) -> Vec<(&'static str, DVec3)>;
+
+pub fn double_pendulum() -> (Scene, Table, Expected) {
+    let expected: Expected = |s| {
+        let at = |b: &str| DVec3::new(s.get(&format!("{b}_x")), s.get(&format!("{b}_y")), s.get(&format!("{b}_z")));
+        vec![("link0", at("b0")), ("link1", at("b1"))]
+    };
+    (registered("double-pendulum", &[]), Table::read("double_pendulum_3d.csv"), expected)
+}
+
+pub fn four_bar() -> (Scene, Table, Expected) {
+    let expected: Expected = |s| {
+        let at = |k: u32| DVec3::new(s.get(&format!("x{k}")), 0.0, s.get(&format!("z{k}")));
+        vec![("crank", at(1)), ("coupler", at(2)), ("rocker", at(3))]
+    };
+    (registered("four-bar", &[]), Table::read("fourbar_planar.csv"), expected)
+}
+
+/// Largest distance of any body's centre from the reference, m, over the samples up to a time.
+pub fn largest_departure(run: &mut Run, table: &Table, expected: Expected, until: f64) -> f64 {
+    let mut worst = 0.0_f64;
+    for sample in table.rows().take_while(|s| s.get("t") < until + 1e-9) {
+        run.to(sample.get("t"));
+        for (body, at) in expected(&sample) {
+            worst = worst.max(run.position(body).distance(at));
+        }
+    }
+    assert!(run.worst_error < 1e-9);
+    worst
+}
+
+fn departures<const N: usize>(
+    (scene, table, expected): (Scene, Table, Expected),
+    until: f64,
+    steps: [f64; N],
+) -> [f64; N] {
+    steps.map(|h| largest_departure(&mut Run::new(&scene, h), &table, expected, until))
+}
+
+#[test]
+fn fixed_steps_converge_to_the_double_pendulum_with_order_two() {
+    let errors = departures(double_pendulum(), 2.0, [2e-3, 1e-3, 5e-4, 2.5e-4]);
+    assert_order("double pendulum", 2.0, &errors);
+    assert!(errors[3] < 2e-5, "{} m", scientific(&errors));
+}
+
+#[test]
+fn fixed_steps_converge_to_the_four_bar_linkage_with_order_two() {
+    let errors = departures(four_bar(), 5.0, [2e-3, 1e-3, 5e-4, 2.5e-4]);
+    assert_order("four-bar", 2.0, &errors);
+    assert!(errors[3] < 1e-4, "{} m", scientific(&errors));
+}
