@@ -205,13 +205,15 @@ pub(crate) struct CouplingTerm {
     pub factor: f64,
 }
 
+/// Accurate steps whose impulses are remembered: enough to extrapolate along a parabola.
+pub(crate) const REMEMBERED: usize = 3;
+
 /// What a joint remembers from step to step; part of the world's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct JointMemory {
-    /// Impulses of the position correction in the last accurate step, and in the one before.
-    pub last: [f64; MAX_ROWS],
-    pub before_last: [f64; MAX_ROWS],
-    /// How many of the two are filled, and the step size they are for.
+    /// Impulses of the position correction in the last accurate steps, the latest first.
+    pub impulses: [[f64; MAX_ROWS]; REMEMBERED],
+    /// How many of them are filled, and the step size they are for.
     pub filled: u8,
     pub step: f64,
     /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.

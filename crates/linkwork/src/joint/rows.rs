@@ -80,7 +80,9 @@ impl Part {
     }
 
     /// Writes the errors; `turn` is the unwrapped angle near which a helix counts its turns.
-    #[inline(always)]
+    ///
+    /// Not inlined: in a loop over parts the compiler would compute the products of all arms for each of them.
+    #[inline(never)]
     pub fn error(self, m: &JointModel, a: &Placed, b: &Placed, turn: f64, out: &mut [f64]) {
         match self {
             Part::PointOnPoint => {
@@ -115,7 +117,7 @@ impl Part {
     }
 
     /// Writes the rows, the derivative of [`Part::error`] where the error is zero.
-    #[inline(always)]
+    #[inline(never)]
     pub fn rows_into(self, m: &JointModel, a: &Placed, b: &Placed, out: &mut [Row]) {
         match self {
             Part::PointOnPoint => {

@@ -25,6 +25,9 @@ impl Mechanism {
             self.u.copy_from_slice(&self.u_start);
             return None;
         };
+        if !self.bounded.is_empty() {
+            self.note_curvature();
+        }
         self.commit_prediction();
         self.kick_after_move(h);
         self.linearise_here(h);
@@ -47,32 +50,56 @@ impl Mechanism {
         Some(iterations)
     }
 
-    /// Starts the position stage from extrapolated impulses, or from the bounded rows' solve where there are any.
+    /// Starts the position stage from extrapolated impulses. Bounded rows jump, and impulses with them; there the row
+    /// velocities that curvature asks for are extrapolated instead, and the impulses follow from them.
     fn guess_impulses(&mut self, h: f64) {
-        if !self.bounded.is_empty() {
+        self.extrapolate_past(h);
+        if self.bounded.is_empty() {
+            Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
+        } else {
+            self.correction.copy_from_slice(&self.impulse);
             self.bounded_first_half(h, 0.5 * h);
-            return;
         }
+    }
+
+    /// What the last steps remembered, carried on to this one, into `impulse`.
+    fn extrapolate_past(&mut self, h: f64) {
         // when another choice of redundant rows is dropped, impulses jump: then an extrapolation is noise
         let same_choice = |r: usize| {
             let dropped = self.layout.factor.is_dropped(r);
-            dropped == (self.last[r] == 0.0) && dropped == (self.before_last[r] == 0.0)
+            !dropped || self.past.iter().all(|past| past[r] == 0.0)
         };
-        let well_posed = self.layout.factor.dropped_count() == 0 || (0..self.last.len()).all(same_choice);
-        match (well_posed && self.filled_step == h, self.filled) {
-            (true, 2) => {
+        let continuous = !self.bounded.is_empty()
+            || self.layout.factor.dropped_count() == 0
+            || (0..self.layout.rows).all(same_choice);
+        let [last, before, earlier] = &self.past;
+        match (continuous && self.filled_step == h, self.filled) {
+            (true, 3) => {
                 for k in 0..self.impulse.len() {
-                    self.impulse[k] = 2.0 * self.last[k] - self.before_last[k];
+                    self.impulse[k] = 3.0 * (last[k] - before[k]) + earlier[k];
                 }
             }
-            (_, 1 | 2) => {
-                // impulses go with the step
+            (true, 2) => {
+                for k in 0..self.impulse.len() {
+                    self.impulse[k] = 2.0 * last[k] - before[k];
+                }
+            }
+            (_, 1..) => {
+                // both go with the step
                 let scale = h / self.filled_step;
-                self.impulse.iter_mut().zip(&self.last).for_each(|(p, l)| *p = scale * l);
+                self.impulse.iter_mut().zip(last).for_each(|(p, l)| *p = scale * l);
             }
             _ => self.impulse.fill(0.0),
         }
-        Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
+    }
+
+    /// Row velocities of the converged position stage, which bounded mechanisms remember instead of impulses.
+    fn note_curvature(&mut self) {
+        self.row_velocities();
+        for s in &self.layout.soft {
+            self.rhs[s.row as usize] = 0.0;
+        }
+        self.curvature.copy_from_slice(&self.rhs);
     }
 
     /// Modified Newton on the predicted joint errors; `None` if it does not converge.

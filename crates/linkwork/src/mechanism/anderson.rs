@@ -14,6 +14,8 @@ pub(super) struct Anderson {
     step_change: [Vec<f64>; DEPTH],
     last_residual: Vec<f64>,
     last_step: Vec<f64>,
+    /// Products of the residual changes with each other.
+    gram: [[f64; DEPTH]; DEPTH],
     /// How many iterations have been seen since the start.
     seen: usize,
 }
@@ -25,6 +27,7 @@ impl Anderson {
             step_change: std::array::from_fn(|_| vec![0.0; rows]),
             last_residual: vec![0.0; rows],
             last_step: vec![0.0; rows],
+            gram: [[0.0; DEPTH]; DEPTH],
             seen: 0,
         }
     }
@@ -41,6 +44,10 @@ impl Anderson {
             for k in 0..f.len() {
                 self.residual_change[slot][k] = f[k] - self.last_residual[k];
                 self.step_change[slot][k] = self.last_step[k];
+            }
+            for other in 0..self.seen.min(DEPTH) {
+                let product = weighted_product(&self.residual_change[slot], &self.residual_change[other], weight);
+                (self.gram[slot][other], self.gram[other][slot]) = (product, product);
             }
         }
         self.last_residual.copy_from_slice(f);
@@ -60,19 +67,16 @@ impl Anderson {
 
     /// Least squares min |f − ΔF γ| by normal equations on columns scaled to unit length.
     fn coefficients(&self, f: &[f64], weight: &[f64], count: usize) -> [f64; DEPTH] {
-        let dot = |a: &[f64], b: &[f64]| (0..f.len()).map(|k| weight[k].abs() * a[k] * b[k]).sum::<f64>();
         let mut scale = [0.0; DEPTH];
-        for i in 0..count {
-            let norm = dot(&self.residual_change[i], &self.residual_change[i]).sqrt();
-            scale[i] = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-        }
         let mut a = [[0.0; DEPTH]; DEPTH];
         let mut x = [0.0; DEPTH];
         for i in 0..count {
+            let norm = self.gram[i][i].sqrt();
+            scale[i] = if norm > 0.0 { 1.0 / norm } else { 0.0 };
             for j in 0..=i {
-                a[i][j] = dot(&self.residual_change[i], &self.residual_change[j]) * scale[i] * scale[j];
+                a[i][j] = self.gram[i][j] * scale[i] * scale[j];
             }
-            x[i] = dot(&self.residual_change[i], f) * scale[i];
+            x[i] = weighted_product(&self.residual_change[i], f, weight) * scale[i];
         }
         // LDLᵀ, dependent columns left out
         let mut d = [0.0; DEPTH];
@@ -104,6 +108,21 @@ impl Anderson {
         }
         x
     }
+}
+
+/// Σ |w| a b, in four sums so that the compiler can keep four lanes busy.
+fn weighted_product(a: &[f64], b: &[f64], weight: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (a4, a1) = a.as_chunks::<4>();
+    let (b4, b1) = b.as_chunks::<4>();
+    let (w4, w1) = weight.as_chunks::<4>();
+    for ((a, b), w) in a4.iter().zip(b4).zip(w4) {
+        for k in 0..4 {
+            sums[k] += w[k].abs() * a[k] * b[k];
+        }
+    }
+    let rest: f64 = a1.iter().zip(b1).zip(w1).map(|((a, b), w)| w.abs() * a * b).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 #[cfg(test)]

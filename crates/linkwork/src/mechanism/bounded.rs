@@ -244,7 +244,8 @@ impl Mechanism {
     }
 
     /// Impulses of the bounded rows over a time `share` at the start of a step of size `h`, for the kicked velocities `u`.
-    /// Joints are first closed in the velocities, which starts `impulse`; both then take the bounded impulses.
+    /// Joints are first closed in the velocities (to the row velocities in `correction`, which the curvature of the motion
+    /// asks for), which starts `impulse`; both then take the bounded impulses.
     pub(super) fn bounded_first_half(&mut self, h: f64, share: f64) {
         self.read_bounded_values();
         self.prepare_bounded(h);
@@ -297,6 +298,9 @@ impl Mechanism {
     /// Closes hard rows and loads soft rows in the velocities, as the first iteration of the position stage would.
     fn close_for_first_half(&mut self, h: f64) {
         self.row_velocities();
+        for (r, curvature) in self.rhs.iter_mut().zip(&self.correction) {
+            *r -= curvature;
+        }
         for (k, s) in self.layout.soft.iter().enumerate() {
             let m = &self.layout.models[s.model as usize];
             let near = self.near[self.first_value[s.model as usize] as usize + s.coordinate as usize];
@@ -443,6 +447,7 @@ impl Mechanism {
         kept.clear();
         kept.extend_from_slice(&self.u);
         self.kick(h);
+        self.correction.fill(0.0);
         self.bounded_first_half(h, h);
         for k in 0..self.layout.bounded.len() {
             let b = self.layout.bounded[k];

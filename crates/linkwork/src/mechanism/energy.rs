@@ -75,6 +75,9 @@ impl Mechanism {
             power += mean;
         };
         for k in 0..self.layout.movable {
+            if self.load[k].1 == glam::DVec3::ZERO {
+                continue;
+            }
             let t = (self.pose[k].r.transpose() * self.load[k].1) * self.inertia[k].inv_sqrt;
             add(k, &[0.0, 0.0, 0.0, t.x, t.y, t.z]);
         }

@@ -377,7 +377,10 @@ impl<'w> Builder<'w> {
                 if drive.bounded_motor().is_some() {
                     bounded(BoundedKind::Motor);
                 }
-                if joint.model.coordinates[k].1.wraps() || !drive.is_idle() {
+                let coordinate_kind = joint.model.coordinates[k].1;
+                // a twist means something within half a turn only: its turns are not counted
+                let counts_turns = coordinate_kind.wraps() && coordinate_kind.can_be_driven();
+                if counts_turns || !drive.is_idle() {
                     self.layout.tracked.push(Tracked { joint: slot, model, coordinate, a, b });
                 }
             }

@@ -19,19 +19,22 @@ mod service;
 mod stiffness;
 
 use crate::body::Accelerations;
-use crate::joint::{EnergyAccount, MAX_ROWS, Motion};
+use crate::joint::{EnergyAccount, MAX_ROWS, Motion, REMEMBERED};
+use crate::math::rotation::LANES;
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use crate::report::{StageTimer, StepKind};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
 use bounded::BoundedRows;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 use layout::{Layout, Source, WORLD_SLOT};
 
 /// Constants of a movable body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Inertia {
+    mass: f64,
+    moments: DVec3,
     sqrt_mass: f64,
     inv_sqrt_mass: f64,
     sqrt: DVec3,
@@ -40,6 +43,25 @@ struct Inertia {
     middle: f64,
     linear_damping: f64,
     angular_damping: f64,
+}
+
+impl Inertia {
+    fn new(mass: f64, moments: DVec3) -> Self {
+        let sqrt = DVec3::new(moments.x.sqrt(), moments.y.sqrt(), moments.z.sqrt());
+        let sqrt_mass = mass.sqrt();
+        Inertia {
+            mass,
+            moments,
+            sqrt_mass,
+            inv_sqrt_mass: 1.0 / sqrt_mass,
+            sqrt,
+            inv_sqrt: sqrt.recip(),
+            inverse: moments.recip(),
+            middle: moments.x + moments.y + moments.z - moments.max_element() - moments.min_element(),
+            linear_damping: 0.0,
+            angular_damping: 0.0,
+        }
+    }
 }
 
 /// Hat coordinates of a velocity, impulse or acceleration of one body.
@@ -120,11 +142,13 @@ pub(crate) struct Mechanism {
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
     impulse: Vec<f64>,
     correction: Vec<f64>,
+    curvature: Vec<f64>,
     rhs: Vec<f64>,
     error: Vec<f64>,
-    /// Impulses of the last two accurate steps.
-    last: Vec<f64>,
-    before_last: Vec<f64>,
+    /// Whether `error` is that of the poses at which the step ended.
+    errors_hold: bool,
+    /// Impulses of the last accurate steps, the latest first.
+    past: [Vec<f64>; REMEMBERED],
     filled: u8,
     filled_step: f64,
     account: EnergyAccount,
@@ -144,7 +168,7 @@ impl Mechanism {
             count += model.coordinates.len();
         }
         let mut mechanism = Mechanism {
-            inertia: Vec::with_capacity(movable),
+            inertia: vec![Inertia::new(1.0, DVec3::ONE); movable],
             pose: vec![Placed::WORLD; all],
             next: vec![Placed::WORLD; all],
             next_momentum: vec![DVec3::ZERO; movable],
@@ -163,10 +187,11 @@ impl Mechanism {
             controlled: controlled::ControlledScratch::default(),
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
+            curvature: vec![0.0; rows],
             rhs: vec![0.0; rows],
             error: vec![0.0; rows],
-            last: vec![0.0; rows],
-            before_last: vec![0.0; rows],
+            errors_hold: false,
+            past: std::array::from_fn(|_| vec![0.0; rows]),
             filled: 0,
             filled_step: 0.0,
             account: EnergyAccount::default(),
@@ -181,7 +206,6 @@ impl Mechanism {
 
     /// Reads the world's state into working memory.
     pub fn gather(&mut self, bodies: &Bodies, joints: &Joints, gravity: DVec3) {
-        self.inertia.clear();
         for (k, &slot) in self.layout.bodies.iter().enumerate() {
             if slot == WORLD_SLOT {
                 self.pose[k] = Placed::WORLD;
@@ -192,18 +216,11 @@ impl Mechanism {
             self.pose[k] = body.placed();
             if k < self.layout.movable {
                 let m = &body.mass;
-                let sqrt = DVec3::new(m.moments.x.sqrt(), m.moments.y.sqrt(), m.moments.z.sqrt());
-                let sqrt_mass = m.mass.sqrt();
-                self.inertia.push(Inertia {
-                    sqrt_mass,
-                    inv_sqrt_mass: 1.0 / sqrt_mass,
-                    sqrt,
-                    inv_sqrt: sqrt.recip(),
-                    inverse: m.moments.recip(),
-                    middle: m.moments.x + m.moments.y + m.moments.z - m.moments.max_element() - m.moments.min_element(),
-                    linear_damping: body.linear_damping,
-                    angular_damping: body.angular_damping,
-                });
+                let inertia = &mut self.inertia[k];
+                if inertia.mass != m.mass || inertia.moments != m.moments {
+                    *inertia = Inertia::new(m.mass, m.moments);
+                }
+                (inertia.linear_damping, inertia.angular_damping) = (body.linear_damping, body.angular_damping);
                 self.u[k] = hat(&self.inertia[k], &self.pose[k], body.v, body.w);
                 self.acceleration[k] = body.memory;
                 self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
@@ -213,13 +230,14 @@ impl Mechanism {
                 self.outside[k] = Motion::default();
             }
         }
-        self.filled = 2;
+        self.filled = REMEMBERED as u8;
         for node in &self.layout.nodes {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            self.last[row..row + count].copy_from_slice(&joint.memory.last[..count]);
-            self.before_last[row..row + count].copy_from_slice(&joint.memory.before_last[..count]);
+            for (past, impulses) in self.past.iter_mut().zip(&joint.memory.impulses) {
+                past[row..row + count].copy_from_slice(&impulses[..count]);
+            }
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
             self.filled = self.filled.min(joint.memory.filled);
             (self.filled_step, self.account, self.substep) =
@@ -248,8 +266,9 @@ impl Mechanism {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at_mut(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            joint.memory.last[..count].copy_from_slice(&self.last[row..row + count]);
-            joint.memory.before_last[..count].copy_from_slice(&self.before_last[row..row + count]);
+            for (past, impulses) in self.past.iter().zip(&mut joint.memory.impulses) {
+                impulses[..count].copy_from_slice(&past[row..row + count]);
+            }
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
             (joint.memory.account, joint.memory.substep) = (self.account, self.substep);
@@ -316,6 +335,8 @@ impl Mechanism {
     }
 
     fn taken(&mut self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
+        // these two end on the poses whose errors they found small enough
+        self.errors_hold = matches!(kind, StepKind::Accurate | StepKind::Robust);
         self.commit_values();
         Advance {
             kind,
@@ -333,9 +354,11 @@ impl Mechanism {
 
     /// Measures the errors that the step left.
     fn measure_closure(&mut self, advance: &mut Advance, params: &StepParams) {
-        std::mem::swap(&mut self.next, &mut self.pose);
-        self.measure_errors();
-        std::mem::swap(&mut self.next, &mut self.pose);
+        if !std::mem::take(&mut self.errors_hold) {
+            std::mem::swap(&mut self.next, &mut self.pose);
+            self.measure_errors();
+            std::mem::swap(&mut self.next, &mut self.pose);
+        }
         let mut worst = 0.0;
         for node in &self.layout.nodes {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
@@ -427,13 +450,47 @@ impl Mechanism {
 
     /// Where the bodies would be after `h`: straight flight and free rotation.
     fn predict(&mut self, h: f64) {
-        for k in 0..self.layout.movable {
-            let (i, u, at) = (&self.inertia[k], &self.u[k], &self.pose[k]);
-            let x = at.x + DVec3::new(u[0], u[1], u[2]) * (h * i.inv_sqrt_mass);
-            let l = DVec3::new(u[3], u[4], u[5]) * i.sqrt;
-            let (q, l) = rotation::rotate_free(at.q, l, i.inverse, h);
+        for first in (0..self.layout.movable).step_by(LANES) {
+            self.predict_lanes(first, h);
+        }
+    }
+
+    /// Four bodies at once, the last ones repeated where the mechanism ends.
+    fn predict_lanes(&mut self, first: usize, h: f64) {
+        let last = self.layout.movable - 1;
+        let (mut q, mut l, mut quarter) = ([[0.0; LANES]; 4], [[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        let mut widest = 0.0_f64;
+        for i in 0..LANES {
+            let k = (first + i).min(last);
+            let (inertia, u, at) = (&self.inertia[k], &self.u[k], &self.pose[k]);
+            (q[0][i], q[1][i], q[2][i], q[3][i]) = (at.q.x, at.q.y, at.q.z, at.q.w);
+            for c in 0..3 {
+                l[c][i] = u[3 + c] * inertia.sqrt[c];
+                quarter[c][i] = 0.25 * h * inertia.inverse[c];
+            }
+            // |l| stays: no stage can turn further than |l| times the largest factor
+            let size = l[0][i] * l[0][i] + l[1][i] * l[1][i] + l[2][i] * l[2][i];
+            let factor = quarter[0][i].max(quarter[1][i]).max(2.0 * quarter[2][i]);
+            widest = widest.max(size * factor * factor);
+        }
+        if widest < std::f64::consts::FRAC_PI_4 * std::f64::consts::FRAC_PI_4 {
+            rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
+        } else {
+            for i in 0..LANES {
+                let k = (first + i).min(last);
+                let momentum = DVec3::new(l[0][i], l[1][i], l[2][i]);
+                let (turned, momentum) = rotation::rotate_free(self.pose[k].q, momentum, self.inertia[k].inverse, h);
+                (q[0][i], q[1][i], q[2][i], q[3][i]) = (turned.x, turned.y, turned.z, turned.w);
+                (l[0][i], l[1][i], l[2][i]) = (momentum.x, momentum.y, momentum.z);
+            }
+        }
+        for i in 0..LANES.min(last + 1 - first) {
+            let k = first + i;
+            let u = &self.u[k];
+            let x = self.pose[k].x + DVec3::new(u[0], u[1], u[2]) * (h * self.inertia[k].inv_sqrt_mass);
+            let q = DQuat::from_xyzw(q[0][i], q[1][i], q[2][i], q[3][i]);
             self.next[k] = Placed { x, q, r: DMat3::from_quat(q) };
-            self.next_momentum[k] = l;
+            self.next_momentum[k] = DVec3::new(l[0][i], l[1][i], l[2][i]);
         }
     }
 
@@ -516,9 +573,9 @@ impl Mechanism {
             self.filled = 0;
             return;
         };
-        std::mem::swap(&mut self.last, &mut self.before_last);
-        self.last.copy_from_slice(&self.impulse);
-        self.filled = if self.filled_step == h { (self.filled + 1).min(2) } else { 1 };
+        self.past.rotate_right(1);
+        self.past[0].copy_from_slice(if self.bounded.is_empty() { &self.impulse } else { &self.curvature });
+        self.filled = if self.filled_step == h { (self.filled + 1).min(REMEMBERED as u8) } else { 1 };
         self.filled_step = h;
     }
 }
