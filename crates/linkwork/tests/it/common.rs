@@ -6,6 +6,7 @@ use linkwork::{BodyId, JointId, Reaction, Scratch, StepKinds, StepParams, StepRe
 
 /// A world in motion, with a record of what its steps reported.
 pub struct Run {
+    name: String,
     pub world: World,
     pub scratch: Scratch,
     pub params: StepParams,
@@ -15,19 +16,22 @@ pub struct Run {
 
 impl Run {
     pub fn new(scene: &Scene, h: f64) -> Run {
-        Run::of(build(scene), h)
+        Run { name: scene.name.clone(), ..Run::of(build(scene), h) }
     }
 
     pub fn of(world: World, h: f64) -> Run {
         let (scratch, params) = (Scratch::default(), StepParams::new(h));
-        Run { world, scratch, params, worst_error: 0.0, kinds: StepKinds::default() }
+        Run { name: String::new(), world, scratch, params, worst_error: 0.0, kinds: StepKinds::default() }
     }
 
     /// One step that must succeed.
     pub fn step(&mut self) -> StepReport {
-        let report = step(&mut self.world, &mut self.scratch, &self.params).unwrap_or_else(|e| panic!("step: {e}"));
-        let time = self.world.time();
-        assert!(!report.failed, "joint left open at {time} s: {:?}", report.warnings);
+        let taken = step(&mut self.world, &mut self.scratch, &self.params);
+        let report = taken.unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        if report.failed {
+            let told: Vec<String> = report.warnings.iter().map(|w| w.describe(&self.world)).collect();
+            panic!("{} at {} s: {}", self.name, self.world.time(), told.join("; "));
+        }
         self.worst_error = self.worst_error.max(report.joint_error.max_m).max(report.joint_error.max_rad);
         self.kinds.accurate += report.kinds.accurate;
         self.kinds.robust += report.kinds.robust;
@@ -171,6 +175,11 @@ pub fn assert_order(what: &str, order: f64, errors: &[f64]) {
             scientific(errors)
         );
     }
+}
+
+/// Angle between two orientations, rad, exact for small ones too.
+pub fn angle_between(p: DQuat, q: DQuat) -> f64 {
+    (p.inverse() * q).to_scaled_axis().length()
 }
 
 /// Splitmix64: scenes of tests are the same on every machine.

@@ -2,11 +2,19 @@
 
 mod common;
 
+mod assembly;
+mod bad_input;
 mod couplings;
+mod dense;
+mod determinism;
+mod editing;
 mod friction;
+mod joints;
 mod limits;
 mod motors;
 mod pendulums;
+mod reactions;
 mod reference;
+mod scenes;
 mod springs;
 mod tops;
