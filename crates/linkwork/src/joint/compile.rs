@@ -301,10 +301,10 @@ pub(crate) fn check_limit(path: &str, limit: &Limit) -> Checked<()> {
     if let Some(max) = limit.max {
         finite(&format!("{path}.max"), max)?;
     }
-    if let (Some(min), Some(max)) = (limit.min, limit.max) {
-        if min > max {
-            return Err(SceneError::new(path, format!("min {min} is above max {max}")).hint("swap them"));
-        }
+    if let (Some(min), Some(max)) = (limit.min, limit.max)
+        && min > max
+    {
+        return Err(SceneError::new(path, format!("min {min} is above max {max}")).hint("swap them"));
     }
     if !(0.0..=1.0).contains(&limit.restitution) {
         return Err(SceneError::new(

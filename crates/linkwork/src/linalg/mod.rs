@@ -16,7 +16,7 @@ pub(crate) enum Factor {
     /// Trees, chains, machines.
     Block(block_ldlt::BlockLdlt),
     /// Large meshes of loops.
-    Supernodal(supernodal::Supernodal),
+    Supernodal(Box<supernodal::Supernodal>),
 }
 
 /// Multiply–adds above which the supernodal code is faster (docs/method.md, Linear algebra, says how it was measured).
@@ -42,10 +42,10 @@ impl Factor {
     pub fn new(pattern: &BlockPattern) -> Factor {
         let structure = block_ldlt::symbolic(pattern);
         let cost = block_ldlt::cost(&pattern.sizes, &structure);
-        if cost.flops > SUPERNODAL_FLOPS {
-            if let Some(factor) = supernodal::Supernodal::new(pattern) {
-                return Factor::Supernodal(factor);
-            }
+        if cost.flops > SUPERNODAL_FLOPS
+            && let Some(factor) = supernodal::Supernodal::new(pattern)
+        {
+            return Factor::Supernodal(Box::new(factor));
         }
         Factor::Block(block_ldlt::BlockLdlt::new(&pattern.sizes, &structure))
     }

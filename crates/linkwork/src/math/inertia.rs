@@ -182,7 +182,7 @@ fn principal_axes(tensor: DMat3) -> (DVec3, DQuat) {
                 (p, q) = (i, j);
             }
         }
-        if !(a[p][q].abs() > 1e-17 * scale) {
+        if a[p][q].abs() <= 1e-17 * scale || !scale.is_finite() {
             break;
         }
         let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);

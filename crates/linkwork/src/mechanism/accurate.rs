@@ -8,6 +8,8 @@ use super::Mechanism;
 use crate::math::max_abs;
 use crate::params::StepParams;
 
+/// The step at which the joint tolerance is meant.
+const FRAME: f64 = 1.0 / 60.0;
 /// Iterations after which the step is given up; convergence takes three or four.
 const MOST_ITERATIONS: u32 = 15;
 
@@ -17,11 +19,14 @@ impl Mechanism {
         self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
         let energy = self.mechanical_energy();
+        self.read_soft_rates();
         self.kick(0.5 * h);
         self.guess_impulses(h);
         self.predict_outside(h);
         self.timer.lap(|s| &mut s.other);
-        let Some(iterations) = self.close_positions(h, params.joint_tolerance) else {
+        // an error of position is one of force, by h²: small steps must close their joints tighter
+        let tightening = (h / FRAME).powi(2).clamp(1e-3, 1.0);
+        let Some(iterations) = self.close_positions(h, tightening * params.joint_tolerance) else {
             self.u.copy_from_slice(&self.u_start);
             return None;
         };
@@ -59,6 +64,15 @@ impl Mechanism {
         } else {
             self.correction.copy_from_slice(&self.impulse);
             self.bounded_first_half(h, 0.5 * h);
+        }
+    }
+
+    fn read_soft_rates(&mut self) {
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let m = &self.layout.models[s.model as usize];
+            let (a, b) = (&self.pose[s.a as usize], &self.pose[s.b as usize]);
+            let row = m.coordinates[s.coordinate as usize].1.row(m, a, b);
+            self.linear.soft_rates[k] = row.velocity(&self.motion(s.a), &self.motion(s.b));
         }
     }
 
@@ -150,11 +164,13 @@ impl Mechanism {
             let q1 = self.coordinate_at_next(s.model, s.coordinate, s.a, s.b);
             let row = s.row as usize;
             let soft = &self.linear.soft[k];
-            let residual = soft.position_residual(self.values[at], q1, self.impulse[row], h);
+            let rate = self.linear.soft_rates[k];
+            let residual = soft.position_residual(self.values[at], rate, q1, self.impulse[row], h);
             self.rhs[row] = -residual;
-            // as a displacement of the row alone
+            // as a displacement of the row alone in a frame's time: a small step must not hide a wrong force
             let mobility = self.linear.mobility[row];
-            worst = max_abs([worst, residual * h * mobility / (mobility + soft.compliance)]);
+            let time = h.max(FRAME * FRAME / h);
+            worst = max_abs([worst, residual * time * mobility / (mobility + soft.compliance)]);
         }
         worst
     }

@@ -34,6 +34,7 @@ pub(super) struct BoundedRows {
     /// The system with the compliance of servos on its diagonal.
     system: Vec<f64>,
     value: Vec<f64>,
+    start_value: Vec<f64>,
     incoming: Vec<f64>,
     b: Vec<f64>,
     lo: Vec<f64>,
@@ -61,6 +62,7 @@ impl BoundedRows {
             w: vec![0.0; n * n],
             system: vec![0.0; n * n],
             value: vec![0.0; n],
+            start_value: vec![0.0; n],
             incoming: vec![0.0; n],
             b: vec![0.0; n],
             lo: vec![0.0; n],
@@ -97,9 +99,7 @@ impl BoundedRows {
                 BoundedKind::Motor => {
                     let law = match drive.bounded_motor() {
                         Some(BoundedMotor::Velocity { target, max_force }) => Law::Velocity { target, max_force },
-                        Some(BoundedMotor::Servo { law, max_force }) => {
-                            Law::Servo { law: SoftLaw { law, theta: 0.0, compliance: 0.0 }, max_force }
-                        }
+                        Some(BoundedMotor::Servo { law, max_force }) => Law::Servo { law: SoftLaw::of(law), max_force },
                         None => Law::Friction(0.0),
                     };
                     (law, drive.forces.motor)
@@ -248,6 +248,7 @@ impl Mechanism {
     /// asks for), which starts `impulse`; both then take the bounded impulses.
     pub(super) fn bounded_first_half(&mut self, h: f64, share: f64) {
         self.read_bounded_values();
+        self.bounded.start_value.copy_from_slice(&self.bounded.value);
         self.prepare_bounded(h);
         for k in 0..self.layout.bounded.len() {
             self.bounded.incoming[k] = self.bounded_incoming(k);
@@ -268,7 +269,7 @@ impl Mechanism {
                 Law::Friction(f) => (rate, -f * share, f * share),
                 Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
                 Law::Servo { law, max_force } => {
-                    let r = law.position_residual(value, value + h * rate, 0.0, h);
+                    let r = law.position_residual(value, self.bounded.incoming[k], value + h * rate, 0.0, h);
                     (r, -max_force * share, max_force * share)
                 }
             };
@@ -307,7 +308,8 @@ impl Mechanism {
             let kind = m.coordinates[s.coordinate as usize].1;
             let q = kind.unwrapped(m, &self.pose[s.a as usize], &self.pose[s.b as usize], near);
             let r = s.row as usize;
-            self.rhs[r] = self.linear.soft[k].position_residual(q, q + h * self.rhs[r], 0.0, h);
+            let rate = self.linear.soft_rates[k];
+            self.rhs[r] = self.linear.soft[k].position_residual(q, rate, q + h * self.rhs[r], 0.0, h);
         }
         for r in &mut self.rhs {
             *r = -*r;
@@ -415,7 +417,8 @@ impl Mechanism {
                 Law::Friction(f) => (rate, -f * share, f * share),
                 Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
                 Law::Servo { law, max_force } => {
-                    (law.velocity_residual(value, rate, 0.0, h), -max_force * share, max_force * share)
+                    let mean_rate = (value - self.bounded.start_value[k]) / h;
+                    (law.velocity_residual(value, mean_rate, rate, 0.0, h), -max_force * share, max_force * share)
                 }
             };
             (self.bounded.b[k], self.bounded.lo[k], self.bounded.hi[k]) = (b, lo, hi);

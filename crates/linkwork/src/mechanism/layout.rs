@@ -625,11 +625,11 @@ impl<'w> Builder<'w> {
         let mut seen_model = vec![u32::MAX; layout.models.len()];
         let mut seen_body = vec![u32::MAX; layout.bodies.len()];
         for node in &layout.nodes {
-            if let Source::Joint { model, .. } = node.source {
-                if seen_model[model as usize] == u32::MAX {
-                    seen_model[model as usize] = models.len() as u32;
-                    models.push(model);
-                }
+            if let Source::Joint { model, .. } = node.source
+                && seen_model[model as usize] == u32::MAX
+            {
+                seen_model[model as usize] = models.len() as u32;
+                models.push(model);
             }
             for side in &layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
                 if seen_body[side.body as usize] == u32::MAX {

@@ -26,6 +26,8 @@ pub(super) struct Linearisation {
     pub directions: Vec<DVec3>,
     /// Law and compliance of every soft row, in the order of `layout.soft`.
     pub soft: Vec<SoftLaw>,
+    /// Rates of the soft rows' coordinates at the start of the step.
+    pub soft_rates: Vec<f64>,
     pub coupling_offset: Vec<f64>,
     /// Constant forces of force motors, hat accelerations of bodies.
     pub drive_forces: Vec<(u32, Hat)>,
@@ -44,40 +46,51 @@ pub(super) struct Linearisation {
 
 /// A soft row: its linear law, and how it enters a step of size h.
 ///
-/// The force f = bias − k (q − rest) − d q̇ acts over both halves of a step. In the first half it is taken at
-/// (1−θ)q₀ + θq₁, in the second at q₁ + θh q̇₁, so that both halves have the compliance γ = 2/(h²kθ + hd).
-/// θ = x²/(1+x²) with x = h²k·mobility goes from leapfrog on slow springs to an L-stable method on stiff ones
-/// (docs/method.md, Springs).
+/// The force f = bias − k (q − rest) − d q̇ acts over both halves of a step. With q̇½ = (q₁ − q₀)/h, the first half takes it
+/// at (1−θ)q₀ + θq₁ and (1−φ)q̇₀ + φq̇½, the second at q₁ + θh q̇₁ and (1−φ)q̇½ + φq̇₁, so that both have the compliance
+/// γ = 2/(h²kθ + hdφ). θ goes from 0 to 1 with x = h²k·mobility and φ from ½ to 1 with hd·mobility: second order on slow
+/// springs and dampers, L-stable on stiff ones (docs/method.md, Springs).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SoftLaw {
     pub law: Linear,
     pub theta: f64,
+    phi: f64,
     pub compliance: f64,
 }
 
+/// Rises from 0 to 1, flat at both ends, so that slow rows keep their order and stiff ones their stability.
+fn blend(x: f64) -> f64 {
+    let square = x * x;
+    if square.is_finite() { square / (1.0 + square) } else { 1.0 }
+}
+
 impl SoftLaw {
+    pub fn of(law: Linear) -> Self {
+        SoftLaw { law, ..SoftLaw::default() }
+    }
+
     pub fn new(law: Linear, h: f64, mobility: f64) -> Self {
-        let x = h * h * law.stiffness * mobility;
-        let theta = if x.is_finite() { x * x / (1.0 + x * x) } else { 1.0 };
+        let theta = blend(h * h * law.stiffness * mobility);
+        let phi = 0.5 + 0.5 * blend(h * law.damping * mobility);
         let softest = SOFTEST * mobility.max(f64::MIN_POSITIVE);
-        let compliance = (2.0 / (h * h * law.stiffness * theta + h * law.damping)).min(softest);
-        SoftLaw { law, theta, compliance }
+        let compliance = (2.0 / (h * h * law.stiffness * theta + h * law.damping * phi)).min(softest);
+        SoftLaw { law, theta, phi, compliance }
     }
 
-    /// What must vanish at the end of the first half: c₁/h + γp + γ(h/2)[(k(1−θ) − d/h)c₀ − bias], c = q − rest.
-    pub fn position_residual(&self, q0: f64, q1: f64, impulse: f64, h: f64) -> f64 {
-        let (c0, c1) = (q0 - self.law.rest, q1 - self.law.rest);
-        let explicit = (self.law.stiffness * (1.0 - self.theta) - self.law.damping / h) * c0 - self.law.bias;
-        // exact form of γ·(k θ + d/h)(h/2)·c₁ = c₁/h unless γ was limited
-        let implicit = 0.5 * h * (self.law.stiffness * self.theta + self.law.damping / h) * c1;
-        self.compliance * (impulse + 0.5 * h * explicit + implicit)
+    /// What must vanish at the end of the first half, for a coordinate that goes from q₀ (at rate q̇₀) to q₁.
+    pub fn position_residual(&self, q0: f64, rate0: f64, q1: f64, impulse: f64, h: f64) -> f64 {
+        let Linear { stiffness: k, damping: d, rest, bias } = self.law;
+        let elastic = k * ((1.0 - self.theta) * (q0 - rest) + self.theta * (q1 - rest));
+        let viscous = d * ((1.0 - self.phi) * rate0 + self.phi * (q1 - q0) / h);
+        self.compliance * (impulse + 0.5 * h * (elastic + viscous - bias))
     }
 
-    /// What must vanish after the second half: q̇₁ + γμ + γ(h/2)(k(q₁ − rest) − bias).
-    pub fn velocity_residual(&self, q1: f64, rate: f64, impulse: f64, h: f64) -> f64 {
-        let elastic = self.law.stiffness * (q1 - self.law.rest) - self.law.bias;
-        let viscous = (self.law.stiffness * self.theta * h + self.law.damping) * rate;
-        self.compliance * (impulse + 0.5 * h * (elastic + viscous))
+    /// What must vanish after the second half, at q₁ and rate q̇₁, for a mean rate q̇½ over the step.
+    pub fn velocity_residual(&self, q1: f64, mean_rate: f64, rate1: f64, impulse: f64, h: f64) -> f64 {
+        let Linear { stiffness: k, damping: d, rest, bias } = self.law;
+        let elastic = k * (q1 - rest + self.theta * h * rate1);
+        let viscous = d * ((1.0 - self.phi) * mean_rate + self.phi * rate1);
+        self.compliance * (impulse + 0.5 * h * (elastic + viscous - bias))
     }
 }
 
@@ -90,6 +103,7 @@ impl Linearisation {
             reference: vec![0.0; layout.rows],
             directions: vec![DVec3::ZERO; layout.rows],
             soft: vec![SoftLaw::default(); layout.soft.len()],
+            soft_rates: vec![0.0; layout.soft.len()],
             coupling_offset: vec![0.0; layout.rows],
             drive_forces: Vec::new(),
             force_motors: Vec::new(),
@@ -377,7 +391,8 @@ impl Mechanism {
             let m = &self.layout.models[s.model as usize];
             let kind = m.coordinates[s.coordinate as usize].1;
             let q = kind.unwrapped(m, &self.pose[s.a as usize], &self.pose[s.b as usize], self.near[at]);
-            self.rhs[r] = self.linear.soft[k].velocity_residual(q, self.rhs[r], 0.0, h);
+            let mean_rate = (q - self.values[at]) / h;
+            self.rhs[r] = self.linear.soft[k].velocity_residual(q, mean_rate, self.rhs[r], 0.0, h);
         }
         for r in &mut self.rhs {
             *r = -*r;

@@ -52,8 +52,8 @@ impl Mechanism {
                     gap = std::f64::consts::PI;
                 }
             }
-            let finite = gap.is_finite();
-            if !(gap <= tolerance) && worst.is_none_or(|w| !finite || gap > w.1) {
+            let open = gap > tolerance || gap.is_nan();
+            if open && worst.is_none_or(|w| gap.is_nan() || gap > w.1) {
                 worst = Some((slot, gap));
             }
         }
