@@ -359,7 +359,7 @@ impl World {
             census.redundant_rows += mechanism.redundant_rows();
             census.factor_entries += mechanism.layout.factor.entries();
             census.constraint_rows += mechanism.constraint_rows();
-            census.loops += mechanism.loops();
+            census.loops += mechanism.layout.loops();
         }
         let held = census.constraint_rows - census.redundant_rows;
         census.degrees_of_freedom = (6 * dynamic).saturating_sub(held);

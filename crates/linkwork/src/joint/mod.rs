@@ -216,6 +216,8 @@ pub(crate) struct JointMemory {
     /// How many of them are filled, and the step size they are for.
     pub filled: u8,
     pub step: f64,
+    /// Iterations of the last accurate step.
+    pub iterations: u32,
     /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
     pub account: EnergyAccount,
     pub substep: f64,

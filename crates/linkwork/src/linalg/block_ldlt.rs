@@ -6,9 +6,9 @@
 //! independent rows and zero on the dropped ones. It cannot fail: a row without a usable pivot is dropped and counted.
 //! Right-looking; the targets of all updates are a flat list made once, so that no index is searched in a step.
 
+use super::BlockPattern;
 use super::kernels::{UpdateKernel, invert_dropping, update_kernel, with_size};
 use super::ordering::elimination_tree;
-use super::{BlockPattern, DROP_FRACTION};
 
 #[derive(Clone, Copy)]
 struct RowBlock {
@@ -189,24 +189,24 @@ impl BlockLdlt {
         &mut self.values
     }
 
-    /// Factorises what the values hold; `reference` is each row's diagonal before anything is eliminated, in full.
-    pub fn factor(&mut self, reference: &[f64]) {
+    /// Factorises what the values hold; a pivot below `fraction` of its row's reference is dropped.
+    pub fn factor(&mut self, reference: &[f64], fraction: f64) {
         self.dropped_count = 0;
         self.reference.copy_from_slice(reference);
         for j in 0..self.columns.len() {
-            with_size!(self.columns[j].size, M => self.eliminate::<M>(j));
+            with_size!(self.columns[j].size, M => self.eliminate::<M>(j, fraction));
         }
     }
 
     #[inline]
-    fn eliminate<const M: usize>(&mut self, j: usize) {
+    fn eliminate<const M: usize>(&mut self, j: usize, fraction: f64) {
         let c = self.columns[j];
         let row = c.row as usize;
         let diagonal = c.diagonal as usize..c.diagonal as usize + M * M;
         let mask = invert_dropping::<M>(
             &self.values[diagonal.clone()],
             &self.reference[row..row + M],
-            DROP_FRACTION,
+            fraction,
             &mut self.inverse[diagonal.clone()],
         );
         for k in 0..M {
@@ -432,7 +432,7 @@ mod tests {
                 }
             }
             let reference: Vec<f64> = (0..rows.len()).map(|k| a[k][k]).collect();
-            factor.factor(&reference);
+            factor.factor(&reference, crate::linalg::DROP_FRACTION);
             // a right side that a redundant system can meet: b = A y
             let mut noise = Noise(seed + 1000);
             let y: Vec<f64> = (0..rows.len()).map(|_| noise.next()).collect();

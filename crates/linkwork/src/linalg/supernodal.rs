@@ -4,7 +4,7 @@
 //! The matrix is scaled to a unit diagonal, so that the pivot test is faer's dynamic regularisation: a pivot below the
 //! fraction becomes so large that its row's impulse vanishes, which is what dropping means.
 
-use super::{BlockPattern, DROP_FRACTION};
+use super::BlockPattern;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::perm::PermRef;
@@ -123,7 +123,7 @@ impl Supernodal {
         &mut self.values
     }
 
-    pub fn factor(&mut self, reference: &[f64]) {
+    pub fn factor(&mut self, reference: &[f64], fraction: f64) {
         let rows = self.scale.len();
         for (j, &d) in reference.iter().enumerate() {
             self.scale[j] = if d != 0.0 { 1.0 / d.abs().sqrt() } else { 0.0 };
@@ -141,7 +141,7 @@ impl Supernodal {
         let regularization = LdltRegularization {
             dynamic_regularization_signs: Some(&self.signs),
             dynamic_regularization_delta: DROPPED_PIVOT,
-            dynamic_regularization_epsilon: DROP_FRACTION,
+            dynamic_regularization_epsilon: fraction,
         };
         self.l_values.fill(0.0); // faer adds to what stands there
         // fails only on pivots that are exactly zero, which the regularisation replaces

@@ -46,6 +46,15 @@ pub(crate) fn mass_properties(body: &Body) -> Result<MassProperties, MassError> 
     if body.inertia.is_none() && body.inertia_products.is_some() {
         return Err(fault("inertia_products", "given without `inertia`".into(), "give the moments (xx, yy, zz) too"));
     }
+    for (key, given) in [("inertia", body.inertia), ("inertia_products", body.inertia_products)] {
+        if let Some(i) = given.filter(|i| i.iter().any(|e| !e.is_finite())) {
+            return Err(fault(
+                key,
+                format!("{}, {}, {} kg m² are not all finite", i[0], i[1], i[2]),
+                "give three numbers",
+            ));
+        }
+    }
     let of_shapes = shapes_properties(body);
     let mass = match (body.mass, of_shapes) {
         (Some(m), _) => m,

@@ -3,9 +3,11 @@
 use super::{Hat, Mechanism};
 use crate::joint::EnergyAccount;
 
-/// Energy that one step may gain or lose without cause, as a fraction of the kinetic energy; and that all steps together
-/// may gain, as a fraction of the largest kinetic energy so far.
+/// Energy that one step may gain or lose without cause, as a fraction of the kinetic energy.
 const UNEXPLAINED: f64 = 0.01;
+/// What all steps together may gain, and how far the account of losses goes, as a fraction of the largest kinetic energy
+/// so far: from its lowest to its highest the energy rises by less than twice that.
+const UNEXPLAINED_IN_ALL: f64 = 0.0045;
 
 impl Mechanism {
     /// Whether the step from an energy of `before` may be kept; if so, its unexplained gain goes on account.
@@ -17,7 +19,7 @@ impl Mechanism {
         let now = self.kinetic_energy();
         let slack = UNEXPLAINED * self.kick_energy(h) + work.abs();
         let per_step = UNEXPLAINED * now + slack;
-        let in_all = UNEXPLAINED * self.account.largest_kinetic.max(now) + slack;
+        let in_all = UNEXPLAINED_IN_ALL * self.account.largest_kinetic.max(now) + slack;
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;
         let loses_too_much = both_ways && change < -per_step && !self.dissipates();
         if !gains_too_much && !loses_too_much {
@@ -31,7 +33,7 @@ impl Mechanism {
     pub(super) fn keep_account(&mut self, change: f64) {
         let largest = self.account.largest_kinetic.max(self.kinetic_energy());
         let surplus = if self.dissipates() { 0.0 } else { self.account.surplus + change };
-        self.account = EnergyAccount { surplus: surplus.max(-UNEXPLAINED * largest), largest_kinetic: largest };
+        self.account = EnergyAccount { surplus: surplus.max(-UNEXPLAINED_IN_ALL * largest), largest_kinetic: largest };
     }
 
     fn dissipates(&self) -> bool {

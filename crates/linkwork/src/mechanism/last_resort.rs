@@ -6,6 +6,8 @@ use crate::params::StepParams;
 use glam::DVec3;
 
 const MOST_ITERATIONS: u32 = 60;
+/// Damping of the assembly's iteration per metre of error: it vanishes with the error, and so does what it costs.
+const ASSEMBLY_DAMPING: f64 = 0.1;
 /// Above this angle a step the angular velocity is read off the poses, which bounds it by π/h.
 const FAST: f64 = 0.5;
 
@@ -177,6 +179,7 @@ impl Mechanism {
             self.write_rows();
             // springs do not act in assembly: they are infinitely soft
             self.sum_products(|_, _| f64::MAX.sqrt());
+            self.soften((ASSEMBLY_DAMPING * worst).min(1e-3));
             self.factorise();
             for node in &self.layout.nodes {
                 for r in 0..node.rows as usize {

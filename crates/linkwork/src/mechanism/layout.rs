@@ -12,7 +12,7 @@ use crate::body::BodyState;
 use crate::joint::rows::Part;
 use crate::joint::{JointModel, JointState};
 use crate::linalg::ordering::elimination_order;
-use crate::linalg::{BlockPattern, Factor};
+use crate::linalg::{BlockPattern, DROP_FRACTION, DROP_FRACTION_OF_TREES, Factor};
 use crate::world::{Bodies, Joints};
 
 /// A body with more joints than this is a hub.
@@ -173,6 +173,8 @@ pub(crate) struct Layout {
     pub hub_diagonals: Vec<u32>,
     /// The joints (world slots) of the mechanism.
     pub joints: Vec<u32>,
+    /// Whether rows can depend on each other: in loops, couplings and black boxes.
+    pub can_be_redundant: bool,
     pub factor: Factor,
     /// Scalar rows of all nodes, and size of the Jacobian store.
     pub rows: usize,
@@ -181,6 +183,24 @@ pub(crate) struct Layout {
     pub part_count: usize,
     /// Rows of black-box joints: a dropped one is a freedom, not a redundancy.
     pub black_box_rows: Vec<bool>,
+}
+
+impl Layout {
+    /// Independent loops of joints; everything immovable counts as one ground.
+    pub fn loops(&self) -> usize {
+        let joints = self.nodes.iter().filter(|n| matches!(n.source, Source::Joint { .. })).filter(|n| n.hard > 0);
+        let (mut edges, mut grounded) = (0, 0);
+        for node in joints {
+            edges += 1;
+            grounded |= usize::from(node.sides.1 - node.sides.0 < 2);
+        }
+        (edges + 1 - grounded).saturating_sub(self.movable)
+    }
+
+    /// Below which fraction of its diagonal a pivot is dropped. Couplings can repeat each other as loops can.
+    pub fn drop_fraction(&self) -> f64 {
+        if self.can_be_redundant { DROP_FRACTION } else { DROP_FRACTION_OF_TREES }
+    }
 }
 
 /// Cuts the world into mechanisms, and names the slots of movable bodies without joints.
@@ -214,6 +234,8 @@ pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints) -> (Vec<Layout>, Vec<
 pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs) -> Layout {
     let mut layout = Builder::new(bodies, joints, &slots, hubs).build();
     layout.joints = slots;
+    layout.can_be_redundant =
+        layout.loops() > 0 || !layout.terms.is_empty() || layout.black_box_rows.iter().any(|b| *b);
     layout
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Linearisation {
 ///
 /// The force f = bias − k (q − rest) − d q̇ acts over both halves of a step. With q̇½ = (q₁ − q₀)/h, the first half takes it
 /// at (1−θ)q₀ + θq₁ and (1−φ)q̇₀ + φq̇½, the second at q₁ + θh q̇₁ and (1−φ)q̇½ + φq̇₁, so that both have the compliance
-/// γ = 2/(h²kθ + hdφ). θ goes from 0 to 1 with x = h²k·mobility and φ from ½ to 1 with hd·mobility: second order on slow
+/// γ = 2/(h²kθ + hdφ). θ goes from 0 to 1 with h²k·mobility and φ from ½ to 1 with (hd·mobility)²: second order on slow
 /// springs and dampers, L-stable on stiff ones (docs/method.md, Springs).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SoftLaw {
@@ -71,7 +71,7 @@ impl SoftLaw {
 
     pub fn new(law: Linear, h: f64, mobility: f64) -> Self {
         let theta = blend(h * h * law.stiffness * mobility);
-        let phi = 0.5 + 0.5 * blend(h * law.damping * mobility);
+        let phi = 0.5 + 0.5 * blend((h * law.damping * mobility).powi(2));
         let softest = SOFTEST * mobility.max(f64::MIN_POSITIVE);
         let compliance = (2.0 / (h * h * law.stiffness * theta + h * law.damping * phi)).min(softest);
         SoftLaw { law, theta, phi, compliance }
@@ -299,9 +299,24 @@ impl Mechanism {
         }
     }
 
+    /// Softens every row by a fraction of its own mobility, so that rows that are almost redundant do not divide a small
+    /// gap by a small pivot (Levenberg and Marquardt's damping, in the space of the rows).
+    pub(super) fn soften(&mut self, fraction: f64) {
+        for (index, node) in self.layout.nodes.iter().enumerate() {
+            let m = node.rows as usize;
+            let Some(tile) = self.layout.factor.target(index as u32, index as u32) else { continue };
+            for r in 0..if node.source.is_internal() { 0 } else { m } {
+                let row = node.row as usize + r;
+                let softening = fraction * self.linear.mobility[row];
+                self.linear.reference[row] += softening;
+                self.layout.factor.values_mut()[tile as usize + r * (m + 1)] += softening;
+            }
+        }
+    }
+
     /// Factorises the system that stands in the factor's store.
     pub(super) fn factorise(&mut self) {
-        self.layout.factor.factor(&self.linear.reference);
+        self.layout.factor.factor(&self.linear.reference, self.layout.drop_fraction());
     }
 
     /// Sums A = Σ Ĵ_i Ĵ_kᵀ into the factor's store, and the compliance of soft rows on its diagonal.

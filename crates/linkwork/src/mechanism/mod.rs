@@ -143,6 +143,7 @@ pub(crate) struct Mechanism {
     impulse: Vec<f64>,
     correction: Vec<f64>,
     curvature: Vec<f64>,
+    start_rows: Vec<f64>,
     rhs: Vec<f64>,
     error: Vec<f64>,
     /// Whether `error` is that of the poses at which the step ended.
@@ -153,6 +154,7 @@ pub(crate) struct Mechanism {
     filled_step: f64,
     account: EnergyAccount,
     substep: f64,
+    last_iterations: u32,
     /// Mean forces of the rows over the last step.
     force: Vec<f64>,
     pub timer: StageTimer,
@@ -188,6 +190,7 @@ impl Mechanism {
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
             curvature: vec![0.0; rows],
+            start_rows: Vec::with_capacity(layout.jacobian_len),
             rhs: vec![0.0; rows],
             error: vec![0.0; rows],
             errors_hold: false,
@@ -196,6 +199,7 @@ impl Mechanism {
             filled_step: 0.0,
             account: EnergyAccount::default(),
             substep: 0.0,
+            last_iterations: 0,
             force: vec![0.0; rows],
             timer: StageTimer::default(),
             layout,
@@ -242,6 +246,7 @@ impl Mechanism {
             self.filled = self.filled.min(joint.memory.filled);
             (self.filled_step, self.account, self.substep) =
                 (joint.memory.step, joint.memory.account, joint.memory.substep);
+            self.last_iterations = joint.memory.iterations;
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -272,6 +277,7 @@ impl Mechanism {
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
             (joint.memory.account, joint.memory.substep) = (self.account, self.substep);
+            joint.memory.iterations = self.last_iterations;
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
         }
         for t in &self.layout.tracked {

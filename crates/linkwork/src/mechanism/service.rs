@@ -110,18 +110,6 @@ impl Mechanism {
         self.layout.soft.is_empty() && self.constraint_rows() - self.redundant_rows() >= 6 * self.layout.movable
     }
 
-    /// Independent loops of joints; everything immovable counts as one ground.
-    pub(crate) fn loops(&self) -> usize {
-        let joints =
-            self.layout.nodes.iter().filter(|n| matches!(n.source, Source::Joint { .. })).filter(|n| n.hard > 0);
-        let (mut edges, mut grounded) = (0, 0);
-        for node in joints {
-            edges += 1;
-            grounded |= usize::from(node.sides.1 - node.sides.0 < 2);
-        }
-        (edges + 1 - grounded.min(1)).saturating_sub(self.layout.movable)
-    }
-
     /// Refuses a state that has left the range of numbers.
     pub(crate) fn check_finite(&self, world: &World) -> Result<(), StepError> {
         for k in 0..self.layout.movable {
