@@ -10,7 +10,7 @@ pub(crate) mod supernodal;
 ///
 /// Measured: genuine pivots of machines with loops stay above 1e-6, rounding in long lattices reaches 6e-8
 /// (docs/method.md, Linear algebra).
-pub(crate) const DROP_FRACTION: f64 = 1e-7;
+pub(crate) const DROP_FRACTION: f64 = 3e-7;
 /// The same for mechanisms without loops, whose rows are always independent: only what is numerically zero is dropped,
 /// so that a ton on a gram keeps its joint.
 pub(crate) const DROP_FRACTION_OF_TREES: f64 = 1e-14;

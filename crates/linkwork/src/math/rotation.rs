@@ -95,15 +95,17 @@ pub(crate) const LANES: usize = 4;
 pub(crate) type Lanes = [f64; LANES];
 
 /// [`rotate_free`] of four bodies at once: quaternion (x, y, z, w), body angular momentum, `quarter` = h/4 times inverse inertia.
-/// Only for rotations of less than a quarter turn a stage; the same bits as one by one.
+/// The same bits as one by one. Returns whether no stage turned further than the sine and cosine used here reach;
+/// otherwise the result means nothing.
 #[inline]
-pub(crate) fn rotate_free_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], quarter: &[Lanes; 3]) {
+pub(crate) fn rotate_free_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], quarter: &[Lanes; 3]) -> bool {
     let double = quarter[2].map(|k| 2.0 * k);
-    turn_lanes(q, l, [0, 1, 2], &quarter[0]);
-    turn_lanes(q, l, [1, 2, 0], &quarter[1]);
-    turn_lanes(q, l, [2, 0, 1], &double);
-    turn_lanes(q, l, [1, 2, 0], &quarter[1]);
-    turn_lanes(q, l, [0, 1, 2], &quarter[0]);
+    let mut widest = [0.0; LANES];
+    turn_lanes(q, l, [0, 1, 2], &quarter[0], &mut widest);
+    turn_lanes(q, l, [1, 2, 0], &quarter[1], &mut widest);
+    turn_lanes(q, l, [2, 0, 1], &double, &mut widest);
+    turn_lanes(q, l, [1, 2, 0], &quarter[1], &mut widest);
+    turn_lanes(q, l, [0, 1, 2], &quarter[0], &mut widest);
     for i in 0..LANES {
         let n = q[0][i] * q[0][i] + q[1][i] * q[1][i] + q[2][i] * q[2][i] + q[3][i] * q[3][i];
         let k = 1.5 - 0.5 * n;
@@ -111,15 +113,18 @@ pub(crate) fn rotate_free_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], quarter:
             part[i] *= k;
         }
     }
+    widest.iter().all(|angle| *angle <= std::f64::consts::FRAC_PI_4)
 }
 
 /// A turn about body axis `axes[0]`, `axes[1]` and `axes[2]` following it in the positive sense.
 #[inline(always)]
-fn turn_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], axes: [usize; 3], k: &Lanes) {
+fn turn_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], axes: [usize; 3], k: &Lanes, widest: &mut Lanes) {
     let [x, y, z] = axes;
     let (mut s, mut c) = ([0.0; LANES], [0.0; LANES]);
     for i in 0..LANES {
-        (s[i], c[i]) = sin_cos_kernel(k[i] * l[x][i]);
+        let angle = k[i] * l[x][i];
+        widest[i] = if widest[i] > angle.abs() { widest[i] } else { angle.abs() };
+        (s[i], c[i]) = sin_cos_kernel(angle);
     }
     for i in 0..LANES {
         let (s2, c2) = (2.0 * s[i] * c[i], 1.0 - 2.0 * s[i] * s[i]);
@@ -199,7 +204,7 @@ mod tests {
         let mut q: [Lanes; 4] = std::array::from_fn(|c| std::array::from_fn(|i| bodies[i].0.to_array()[c]));
         let mut l: [Lanes; 3] = std::array::from_fn(|c| std::array::from_fn(|i| bodies[i].1[c]));
         let quarter: [Lanes; 3] = std::array::from_fn(|c| std::array::from_fn(|i| 0.25 * h * bodies[i].2[c]));
-        rotate_free_lanes(&mut q, &mut l, &quarter);
+        assert!(rotate_free_lanes(&mut q, &mut l, &quarter));
         for (i, body) in bodies.iter().enumerate() {
             let (one_q, one_l) = rotate_free(body.0, body.1, body.2, h);
             assert_eq!([q[0][i], q[1][i], q[2][i], q[3][i]], one_q.to_array());

@@ -5,16 +5,13 @@
 //! Second order, symplectic, and only conditionally stable: [`Mechanism::accurate_is_unfit`] guards it.
 
 use super::Mechanism;
-use crate::math::{Placed, max_abs};
+use crate::math::max_abs;
 use crate::params::StepParams;
 
 /// Loops are closed to this fraction of the joint tolerance.
 const IN_LOOPS: f64 = 0.2;
 /// The step at which the joint tolerance is meant.
 const FRAME: f64 = 1.0 / 60.0;
-/// The factor is made anew after so many iterations if the last one gained less than this.
-const REFRESH_AT: u32 = 3;
-const SLOW: f64 = 0.1;
 /// Iterations after which the step is given up; convergence takes three or four.
 const MOST_ITERATIONS: u32 = 15;
 
@@ -145,9 +142,6 @@ impl Mechanism {
             if !worst.is_finite() || worst > 0.7 * before[0] {
                 return None;
             }
-            if iteration == REFRESH_AT && worst > SLOW * before[1] {
-                self.refresh_factor();
-            }
             before = [before[1], worst];
             if self.bounded.has_limits() {
                 self.correct_limits(h);
@@ -162,27 +156,6 @@ impl Mechanism {
             self.timer.lap(|s| &mut s.solve);
         }
         None
-    }
-
-    /// Factorises anew between the start and the predicted end, where the system is nearer to what the iteration sees.
-    /// The rows along which impulses act stay those of the start: that is what makes the step symplectic.
-    fn refresh_factor(&mut self) {
-        self.start_rows.clear();
-        self.start_rows.extend_from_slice(&self.linear.jacobian);
-        for (pose, next) in self.pose.iter_mut().zip(&self.next) {
-            let q = if pose.q.dot(next.q) < 0.0 { pose.q - next.q } else { pose.q + next.q };
-            *pose = Placed::new(0.5 * (pose.x + next.x), q.normalize());
-        }
-        self.whiten_plainly();
-        self.write_rows();
-        self.sum_products(|m, k| m.linear.soft[k].compliance);
-        self.factorise();
-        self.linear.jacobian.copy_from_slice(&self.start_rows);
-        self.pose.copy_from_slice(&self.robust.start);
-        self.whiten_plainly();
-        self.linear.forget();
-        self.anderson.restart();
-        self.timer.lap(|s| &mut s.factor);
     }
 
     /// Fills the right side −c/h (soft rows: minus their residual) and returns the largest error, m or rad.

@@ -143,7 +143,6 @@ pub(crate) struct Mechanism {
     impulse: Vec<f64>,
     correction: Vec<f64>,
     curvature: Vec<f64>,
-    start_rows: Vec<f64>,
     rhs: Vec<f64>,
     error: Vec<f64>,
     /// Whether `error` is that of the poses at which the step ended.
@@ -190,7 +189,6 @@ impl Mechanism {
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
             curvature: vec![0.0; rows],
-            start_rows: Vec::with_capacity(layout.jacobian_len),
             rhs: vec![0.0; rows],
             error: vec![0.0; rows],
             errors_hold: false,
@@ -465,7 +463,6 @@ impl Mechanism {
     fn predict_lanes(&mut self, first: usize, h: f64) {
         let last = self.layout.movable - 1;
         let (mut q, mut l, mut quarter) = ([[0.0; LANES]; 4], [[0.0; LANES]; 3], [[0.0; LANES]; 3]);
-        let mut widest = 0.0_f64;
         for i in 0..LANES {
             let k = (first + i).min(last);
             let (inertia, u, at) = (&self.inertia[k], &self.u[k], &self.pose[k]);
@@ -474,18 +471,13 @@ impl Mechanism {
                 l[c][i] = u[3 + c] * inertia.sqrt[c];
                 quarter[c][i] = 0.25 * h * inertia.inverse[c];
             }
-            // |l| stays: no stage can turn further than |l| times the largest factor
-            let size = l[0][i] * l[0][i] + l[1][i] * l[1][i] + l[2][i] * l[2][i];
-            let factor = quarter[0][i].max(quarter[1][i]).max(2.0 * quarter[2][i]);
-            widest = widest.max(size * factor * factor);
         }
-        if widest < std::f64::consts::FRAC_PI_4 * std::f64::consts::FRAC_PI_4 {
-            rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
-        } else {
+        if !rotation::rotate_free_lanes(&mut q, &mut l, &quarter) {
             for i in 0..LANES {
                 let k = (first + i).min(last);
-                let momentum = DVec3::new(l[0][i], l[1][i], l[2][i]);
-                let (turned, momentum) = rotation::rotate_free(self.pose[k].q, momentum, self.inertia[k].inverse, h);
+                let (inertia, u) = (&self.inertia[k], &self.u[k]);
+                let momentum = DVec3::new(u[3], u[4], u[5]) * inertia.sqrt;
+                let (turned, momentum) = rotation::rotate_free(self.pose[k].q, momentum, inertia.inverse, h);
                 (q[0][i], q[1][i], q[2][i], q[3][i]) = (turned.x, turned.y, turned.z, turned.w);
                 (l[0][i], l[1][i], l[2][i]) = (momentum.x, momentum.y, momentum.z);
             }
