@@ -20,6 +20,14 @@ pub(crate) struct BoxScratch {
     step: Vec<f64>,
 }
 
+impl BoxScratch {
+    /// For problems of up to `n` rows.
+    pub fn new(n: usize) -> Self {
+        let row = || Vec::with_capacity(n);
+        BoxScratch { v: row(), free: Vec::with_capacity(n), matrix: Vec::with_capacity(n * n), step: row() }
+    }
+}
+
 const SWEEPS: u32 = 8;
 
 /// Solves in place from the guess `x`; `w` is n×n. Stops at a residual of `tolerance` (in v's unit) at the latest round-off permits.

@@ -73,7 +73,7 @@ impl BoundedRows {
             forces: vec![0.0; n],
             column: vec![0.0; layout.rows],
             motion: vec![[0.0; 6]; layout.movable],
-            scratch: BoxScratch::default(),
+            scratch: BoxScratch::new(n),
             sweeps: 0,
             stale: true,
         }

@@ -5,6 +5,7 @@
 //! nothing drifts. Bounded rows (limits, dry friction, motors) and stiff springs are not smooth: there the accurate step is
 //! used in substeps whose size follows an estimate of its local error.
 
+use super::linear::INFINITELY_SOFT;
 use super::runge_kutta::{DOP853, Estimate, RK4, Tableau};
 use super::{Advance, Hat, Mechanism};
 use crate::math::{Placed, max_abs, rotation};
@@ -252,7 +253,7 @@ impl Mechanism {
         self.whiten_plainly();
         self.linear.forget();
         self.write_rows();
-        self.sum_products(|_, _| f64::MAX.sqrt());
+        self.sum_products(|_| INFINITELY_SOFT);
         self.timer.lap(|s| &mut s.assemble);
         self.factorise();
         self.timer.lap(|s| &mut s.factor);

@@ -1,6 +1,7 @@
 //! The last resort: free flight, then projection of the poses with M + h²K (backward Euler). Dissipates, never explodes.
 
 use super::Mechanism;
+use super::linear::INFINITELY_SOFT;
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use glam::DVec3;
@@ -77,8 +78,8 @@ impl Mechanism {
             }
             self.whiten_stiffly(h * h);
             self.write_rows();
-            self.sum_products(|m, k| {
-                let law = &m.linear.soft[k].law;
+            self.sum_products(|soft| {
+                let law = &soft.law;
                 1.0 / (h * h * law.stiffness + h * law.damping).max(f64::MIN_POSITIVE)
             });
             self.factorise();
@@ -178,7 +179,7 @@ impl Mechanism {
             self.linear.forget();
             self.write_rows();
             // springs do not act in assembly: they are infinitely soft
-            self.sum_products(|_, _| f64::MAX.sqrt());
+            self.sum_products(|_| INFINITELY_SOFT);
             self.soften((ASSEMBLY_DAMPING * worst).min(1e-3));
             self.factorise();
             for node in &self.layout.nodes {

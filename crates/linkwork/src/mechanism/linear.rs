@@ -11,6 +11,8 @@ use glam::{DMat3, DQuat, DVec3};
 
 /// What a row's compliance is limited to, in units of its own mobility: softer than this is a constant force.
 const SOFTEST: f64 = 1e20;
+/// The compliance of rows that must not act at all.
+pub(super) const INFINITELY_SOFT: f64 = 1e150;
 
 /// Rows, system and factor at one set of poses.
 pub(super) struct Linearisation {
@@ -105,8 +107,8 @@ impl Linearisation {
             soft: vec![SoftLaw::default(); layout.soft.len()],
             soft_rates: vec![0.0; layout.soft.len()],
             coupling_offset: vec![0.0; layout.rows],
-            drive_forces: Vec::new(),
-            force_motors: Vec::new(),
+            drive_forces: Vec::with_capacity(2 * layout.tracked.len()),
+            force_motors: Vec::with_capacity(layout.tracked.len()),
             whitening: vec![DMat3::ZERO; layout.movable],
             not_unique: vec![false; layout.rows],
             dropped: vec![false; layout.rows],
@@ -209,8 +211,7 @@ impl Mechanism {
             let mobility = self.linear.mobility[s.row as usize];
             self.linear.soft[k] = SoftLaw::new(self.linear.soft[k].law, h, mobility);
         }
-        let compliance = |l: &Mechanism, k: usize| l.linear.soft[k].compliance;
-        self.sum_products(compliance);
+        self.sum_products(|soft| soft.compliance);
         self.timer.lap(|s| &mut s.assemble);
         self.factorise();
         self.timer.lap(|s| &mut s.factor);
@@ -320,33 +321,22 @@ impl Mechanism {
     }
 
     /// Sums A = Σ Ĵ_i Ĵ_kᵀ into the factor's store, and the compliance of soft rows on its diagonal.
-    pub(super) fn sum_products(&mut self, compliance: impl Fn(&Mechanism, usize) -> f64) {
-        let mut factor = std::mem::take(&mut self.layout.factor);
-        let layout = &self.layout;
-        super::assemble::sum_products(&layout.products, &self.linear.jacobian, factor.clear());
-        super::assemble::write_hubs(
-            &layout.hub_tiles,
-            &layout.hub_diagonals,
-            &self.linear.jacobian,
-            factor.values_mut(),
-        );
-        self.linear.reference.copy_from_slice(&self.linear.mobility);
-        for index in 0..self.layout.nodes.len() as u32 {
-            let node = self.layout.nodes[index as usize];
-            if node.soft.0 == node.soft.1 {
-                continue;
-            }
-            if let Some(tile) = factor.target(index, index) {
-                let m = node.rows as usize;
-                for k in node.soft.0..node.soft.1 {
-                    let r = (self.layout.soft[k as usize].row - node.row) as usize;
-                    let compliance = compliance(self, k as usize);
-                    factor.values_mut()[tile as usize + r * (m + 1)] += compliance;
-                    self.linear.reference[node.row as usize + r] += compliance;
-                }
+    pub(super) fn sum_products(&mut self, compliance: impl Fn(&SoftLaw) -> f64) {
+        let Layout { products, hub_tiles, hub_diagonals, factor, nodes, soft, .. } = &mut self.layout;
+        let lin = &mut self.linear;
+        super::assemble::sum_products(products, &lin.jacobian, factor.clear());
+        super::assemble::write_hubs(hub_tiles, hub_diagonals, &lin.jacobian, factor.values_mut());
+        lin.reference.copy_from_slice(&lin.mobility);
+        for (index, node) in nodes.iter().enumerate().filter(|(_, n)| n.soft.0 < n.soft.1) {
+            let Some(tile) = factor.target(index as u32, index as u32) else { continue };
+            for k in node.soft.0 as usize..node.soft.1 as usize {
+                let row = soft[k].row as usize;
+                let compliance = compliance(&lin.soft[k]);
+                lin.reference[row] += compliance;
+                let place = (row - node.row as usize) * (node.rows as usize + 1);
+                factor.values_mut()[tile as usize + place] += compliance;
             }
         }
-        self.layout.factor = factor;
     }
 
     /// Row velocities Ĵu + drift into `rhs`.

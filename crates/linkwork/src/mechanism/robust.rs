@@ -108,8 +108,8 @@ impl Mechanism {
             }
             before = [before[1], before[2], worst];
             self.timer.lap(|s| &mut s.predict);
-            self.sum_products(|m, k| {
-                let law = &m.linear.soft[k].law;
+            self.sum_products(|soft| {
+                let law = &soft.law;
                 1.0 / (law.stiffness * reach + law.damping * h * GAMMA_PRIME).max(f64::MIN_POSITIVE)
             });
             self.timer.lap(|s| &mut s.assemble);
