@@ -62,7 +62,7 @@ fn four_bar_c(world: &World) -> DVec3 {
 
 /// Closes a four-bar linkage from poses that are off by up to a tenth of its shortest link, in its plane or in space.
 /// Returns the largest motion, in mistakes, both weighted by mass.
-pub fn closing_motion_of_four_bars(in_plane: bool, cases: usize) -> f64 {
+fn closing_motion_of_four_bars(in_plane: bool, cases: usize) -> f64 {
     let exact = by_frames(&registered("four-bar", &[]));
     let mut random = Random(11);
     let mut largest = 0.0_f64;
@@ -88,11 +88,13 @@ pub fn closing_motion_of_four_bars(in_plane: bool, cases: usize) -> f64 {
 fn a_four_bar_linkage_drawn_inexactly_closes_nearby_on_its_branch() {
     // the exact pose is one way to close: the least motion is no longer than the way back to it, but for curvature
     let motion = closing_motion_of_four_bars(true, 200);
-    assert!(motion < 1.1, "moved by {motion} times the mistake");
+    assert!(motion < 1.1, "in its plane: moved by {motion} times the mistake");
+    let motion = closing_motion_of_four_bars(false, 100);
+    assert!(motion < 1.5, "in space: moved by {motion} times the mistake");
 }
 
 /// Largest motion of a body, in mistakes of 2 mm and 2 mrad, while machines close.
-pub fn closing_motion(name: &str, settings: &[(&str, f64)], seed: u64) -> f64 {
+fn closing_motion(name: &str, settings: &[(&str, f64)], seed: u64) -> f64 {
     let mut random = Random(seed);
     let exact = by_frames(&registered(name, settings));
     let motion = |_| {
@@ -103,9 +105,16 @@ pub fn closing_motion(name: &str, settings: &[(&str, f64)], seed: u64) -> f64 {
     (0..5).map(motion).fold(0.0, f64::max)
 }
 
+/// An excavator drawn 2 mm and 2 mrad off moved by 0.35 m to close: rows that are redundant in the plane are nearly so out of
+/// it, and their small gaps were divided by next to nothing.
 #[test]
 fn machines_drawn_inexactly_close_with_a_motion_of_the_size_of_the_mistake() {
-    for (name, settings) in [("strandbeest", vec![("legs", 3.0)]), ("scissor-lift", vec![("pairs", 3.0)])] {
+    for (name, settings) in [
+        ("strandbeest", vec![("legs", 3.0)]),
+        ("scissor-lift", vec![("pairs", 3.0)]),
+        ("excavator", vec![]),
+        ("walker", vec![]),
+    ] {
         let motion = closing_motion(name, &settings, 12);
         assert!(motion < 20.0, "{name}: {motion:.1} times the mistake");
     }

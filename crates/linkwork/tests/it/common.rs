@@ -36,6 +36,7 @@ impl Run {
         self.kinds.accurate += report.kinds.accurate;
         self.kinds.robust += report.kinds.robust;
         self.kinds.last_resort += report.kinds.last_resort;
+        self.kinds.controlled += report.kinds.controlled;
         report
     }
 

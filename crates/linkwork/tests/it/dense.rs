@@ -30,7 +30,8 @@ pub fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
 }
 
 /// A least-squares solution of a symmetric positive semidefinite system, by Jacobi's eigenvalues: small ones are left out.
-pub fn solve_semidefinite(mut a: Vec<Vec<f64>>, b: &[f64]) -> Vec<f64> {
+/// `None` if it is not clear which are small.
+pub fn solve_semidefinite(mut a: Vec<Vec<f64>>, b: &[f64]) -> Option<Vec<f64>> {
     let n = b.len();
     let mut v: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     let scale = (0..n).map(|i| a[i][i]).fold(0.0, f64::max);
@@ -63,14 +64,17 @@ pub fn solve_semidefinite(mut a: Vec<Vec<f64>>, b: &[f64]) -> Vec<f64> {
         }
     }
     let largest = (0..n).map(|i| a[i][i]).fold(0.0, f64::max);
+    if (0..n).any(|k| (1e-12..1e-4).contains(&(a[k][k] / largest))) {
+        return None;
+    }
     let mut x = vec![0.0; n];
     for k in 0..n {
-        if a[k][k] > 1e-11 * largest {
+        if a[k][k] > 1e-8 * largest {
             let part: f64 = (0..n).map(|i| v[i][k] * b[i]).sum::<f64>() / a[k][k];
             for i in 0..n {
                 x[i] += part * v[i][k];
             }
         }
     }
-    x
+    Some(x)
 }

@@ -1,14 +1,17 @@
 //! Integration tests of the engine, one binary. Each file is a subject; each test holds against another truth than the engine's own.
 
 mod common;
+mod dense;
+mod random_mechanism;
 
 mod assembly;
 mod bad_input;
 mod couplings;
-mod dense;
 mod determinism;
 mod editing;
+mod equivalence;
 mod friction;
+mod invariants;
 mod joints;
 mod limits;
 mod motors;

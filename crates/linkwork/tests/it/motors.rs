@@ -80,6 +80,16 @@ fn a_servo_follows_its_law_and_arrives() {
     assert_close("arrived", run.position("block").x, 1.0, 1e-4);
 }
 
+/// A servo stopped 5 µm beside its target at h = 1e-3: soft rows were not solved to the end at small steps.
+#[test]
+fn a_servo_arrives_at_small_steps() {
+    for h in [1e-2, 1e-3, 1e-4] {
+        let mut run = Run::new(&driven(servo(1.0, 160.0, 40.0)), h);
+        run.to(5.0);
+        assert_close("arrived", run.position("block").x, 1.0, 1e-9);
+    }
+}
+
 #[test]
 fn a_servo_with_a_target_velocity_follows_a_ramp_without_lag() {
     let motor = |target: f64| Motor::Servo {

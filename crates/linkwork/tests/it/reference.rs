@@ -1,8 +1,8 @@
 //! Trajectories integrated by independent codes; how they were made is told in the repository's notes on test data.
 
 use crate::common::{Run, assert_order, registered, scientific};
-use linkwork::Scene;
 use linkwork::glam::DVec3;
+use linkwork::{Scene, StepParams};
 
 /// A reference trajectory: named columns of numbers.
 pub struct Table {
@@ -46,7 +46,7 @@ impl Sample<'_> {
 /// Where the bodies of a scene should be, by a sample.
 type Expected = fn(&Sample) -> Vec<(&'static str, DVec3)>;
 
-pub fn double_pendulum() -> (Scene, Table, Expected) {
+fn double_pendulum() -> (Scene, Table, Expected) {
     let expected: Expected = |s| {
         let at = |b: &str| DVec3::new(s.get(&format!("{b}_x")), s.get(&format!("{b}_y")), s.get(&format!("{b}_z")));
         vec![("link0", at("b0")), ("link1", at("b1"))]
@@ -54,7 +54,7 @@ pub fn double_pendulum() -> (Scene, Table, Expected) {
     (registered("double-pendulum", &[]), Table::read("double_pendulum_3d.csv"), expected)
 }
 
-pub fn four_bar() -> (Scene, Table, Expected) {
+fn four_bar() -> (Scene, Table, Expected) {
     let expected: Expected = |s| {
         let at = |k: u32| DVec3::new(s.get(&format!("x{k}")), 0.0, s.get(&format!("z{k}")));
         vec![("crank", at(1)), ("coupler", at(2)), ("rocker", at(3))]
@@ -63,7 +63,7 @@ pub fn four_bar() -> (Scene, Table, Expected) {
 }
 
 /// Largest distance of any body's centre from the reference, m, over the samples up to a time.
-pub fn largest_departure(run: &mut Run, table: &Table, expected: Expected, until: f64) -> f64 {
+fn largest_departure(run: &mut Run, table: &Table, expected: Expected, until: f64) -> f64 {
     let mut worst = 0.0_f64;
     for sample in table.rows().take_while(|s| s.get("t") < until + 1e-9) {
         run.to(sample.get("t"));
@@ -95,4 +95,15 @@ fn fixed_steps_converge_to_the_four_bar_linkage_with_order_two() {
     let errors = departures(four_bar(), 5.0, [2e-3, 1e-3, 5e-4, 2.5e-4]);
     assert_order("four-bar", 2.0, &errors);
     assert!(errors[3] < 1e-4, "{} m", scientific(&errors));
+}
+
+#[test]
+fn error_control_follows_the_references_to_a_micrometre() {
+    for ((scene, table, expected), until) in [(double_pendulum(), 2.0), (four_bar(), 5.0)] {
+        let mut run = Run::new(&scene, 0.01);
+        run.params = StepParams { tolerance: Some(1e-9), ..run.params };
+        let departure = largest_departure(&mut run, &table, expected, until);
+        assert!(departure < 1e-6, "{}: {departure:.2e} m", scene.name);
+        assert!(run.kinds.controlled > 0 && run.kinds.accurate == 0, "{}: {:?}", scene.name, run.kinds);
+    }
 }

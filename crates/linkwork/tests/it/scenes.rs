@@ -24,7 +24,7 @@ fn every_scene_of_the_registry_runs_with_closed_joints() {
 
 #[test]
 fn every_scene_runs_at_a_thirtieth_of_a_second_too() {
-    for entry in linkwork_scenes::all().iter().filter(|e| !["car", "strandbeest", "tube"].contains(&e.name)) {
+    for entry in linkwork_scenes::all().iter().filter(|e| e.name != "tube") {
         let scene = entry.default_scene();
         let mut run = Run::new(&scene, 1.0 / 30.0);
         let rows = run.world.census().constraint_rows;
@@ -97,12 +97,12 @@ fn the_scissor_lift_stands_still() {
 
 #[test]
 fn the_redundant_rows_of_the_scissor_lift_are_three_a_pair_and_four() {
-    for pairs in [1, 3, 10] {
+    for pairs in [1, 3, 10, 50, 220] {
         assert_redundant_rows(pairs);
     }
 }
 
-pub fn assert_redundant_rows(pairs: usize) {
+fn assert_redundant_rows(pairs: usize) {
     // n pairs: 3n + 2 hinges of 5 rows on 2n + 1 bodies. In the plane 2 (3n + 2) rows hold 3 (2n + 1) freedoms: one too many.
     // Across it 3 (3n + 2) rows hold 3 (2n + 1) freedoms: 3n + 3 too many. The lift is rigid, so all freedoms are held.
     let world = build(&registered("scissor-lift", &[("pairs", pairs as f64)]));
@@ -117,7 +117,7 @@ pub fn assert_redundant_rows(pairs: usize) {
 #[test]
 fn the_peaucellier_linkage_draws_a_straight_line_through_its_near_singular_swing() {
     let (off, iterations) = line_error();
-    assert!(off < 2e-8, "off the line by {off:e} m");
+    assert!(off < 1e-8, "off the line by {off:e} m");
     assert!(iterations < 8.0, "{iterations} iterations in the mean");
 }
 
