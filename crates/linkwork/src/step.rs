@@ -1,6 +1,7 @@
 //! The step: one function whose lines are the stages of docs/method.md.
 
 use crate::error::StepError;
+use crate::linalg::DROP_FRACTIONS;
 use crate::math::{Placed, rotation};
 use crate::mechanism::Mechanism;
 use crate::mechanism::layout::{self, Hubs, Layout};
@@ -74,18 +75,32 @@ impl Scratch {
     }
 }
 
-/// A mechanism with its hubs as nodes, or, where that would lose a constraint, split.
+/// A mechanism whose system holds every constraint: with its hubs as nodes if that does, else split, and with the largest
+/// drop fraction that does.
 fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
     let mut mechanism = Mechanism::new(layout);
-    if mechanism.layout.hub_diagonals.is_empty() {
+    if !mechanism.layout.can_be_redundant {
         return mechanism;
     }
-    mechanism.gather(&world.bodies, &world.joints, world.gravity);
-    mechanism.fit_velocities();
-    if mechanism.hubs_lose_a_constraint() {
-        let joints = mechanism.layout.joints;
-        return Mechanism::new(layout::mechanism(&world.bodies, &world.joints, joints, Hubs::Split));
+    for hubs in [Hubs::AsNodes, Hubs::Split] {
+        if hubs == Hubs::Split {
+            let joints = std::mem::take(&mut mechanism.layout.joints);
+            mechanism = Mechanism::new(layout::mechanism(&world.bodies, &world.joints, joints, hubs));
+        }
+        for fraction in DROP_FRACTIONS {
+            mechanism.layout.drop_fraction = fraction;
+            mechanism.gather(&world.bodies, &world.joints, world.gravity);
+            mechanism.linearise_anew();
+            if !mechanism.loses_a_constraint() {
+                return mechanism;
+            }
+        }
+        if mechanism.layout.hub_diagonals.is_empty() {
+            break;
+        }
     }
+    // nothing held everything: joints contradict each other, or the pose is singular
+    mechanism.layout.drop_fraction = DROP_FRACTIONS[0];
     mechanism
 }
 

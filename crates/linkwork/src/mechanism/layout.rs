@@ -12,7 +12,7 @@ use crate::body::BodyState;
 use crate::joint::rows::Part;
 use crate::joint::{JointModel, JointState};
 use crate::linalg::ordering::elimination_order;
-use crate::linalg::{BlockPattern, DROP_FRACTION, DROP_FRACTION_OF_TREES, Factor};
+use crate::linalg::{BlockPattern, DROP_FRACTION_OF_TREES, DROP_FRACTIONS, Factor};
 use crate::world::{Bodies, Joints};
 
 /// A body with more joints than this is a hub.
@@ -175,6 +175,8 @@ pub(crate) struct Layout {
     pub joints: Vec<u32>,
     /// Whether rows can depend on each other: in loops, couplings and black boxes.
     pub can_be_redundant: bool,
+    /// Below which fraction of its diagonal a pivot is dropped.
+    pub drop_fraction: f64,
     pub factor: Factor,
     /// Scalar rows of all nodes, and size of the Jacobian store.
     pub rows: usize,
@@ -195,11 +197,6 @@ impl Layout {
             grounded |= usize::from(node.sides.1 - node.sides.0 < 2);
         }
         (edges + 1 - grounded).saturating_sub(self.movable)
-    }
-
-    /// Below which fraction of its diagonal a pivot is dropped. Couplings can repeat each other as loops can.
-    pub fn drop_fraction(&self) -> f64 {
-        if self.can_be_redundant { DROP_FRACTION } else { DROP_FRACTION_OF_TREES }
     }
 }
 
@@ -236,6 +233,7 @@ pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs:
     layout.joints = slots;
     layout.can_be_redundant =
         layout.loops() > 0 || !layout.terms.is_empty() || layout.black_box_rows.iter().any(|b| *b);
+    layout.drop_fraction = if layout.can_be_redundant { DROP_FRACTIONS[0] } else { DROP_FRACTION_OF_TREES };
     layout
 }
 

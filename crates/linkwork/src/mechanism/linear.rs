@@ -317,7 +317,7 @@ impl Mechanism {
 
     /// Factorises the system that stands in the factor's store.
     pub(super) fn factorise(&mut self) {
-        self.layout.factor.factor(&self.linear.reference, self.layout.drop_fraction());
+        self.layout.factor.factor(&self.linear.reference, self.layout.drop_fraction);
     }
 
     /// Sums A = Σ Ĵ_i Ĵ_kᵀ into the factor's store, and the compliance of soft rows on its diagonal.

@@ -9,6 +9,9 @@ use super::Mechanism;
 /// Below this fraction of its largest entry a self-stress counts as zero: the rows' rounding is far below.
 const ZERO: f64 = 1e-6;
 
+/// A row that moves by more than this fraction of its mobility's root after velocities were made to fit is lost.
+const LOST: f64 = 1e-6;
+
 impl Mechanism {
     pub(super) fn find_not_unique(&mut self) {
         let rows = self.layout.rows;
@@ -46,32 +49,27 @@ impl Mechanism {
         }
     }
 
-    /// Whether the system solves A x = A y: with hubs as nodes, a row dropped between two of them can lose a constraint.
-    pub(crate) fn hubs_lose_a_constraint(&mut self) -> bool {
-        if self.layout.hub_diagonals.is_empty() || self.layout.factor.dropped_count() == 0 {
+    /// Whether rows were dropped that nothing else implies: random velocities, made to fit, then do not.
+    ///
+    /// A dropped row of relative pivot δ that is not redundant leaves about √δ; rounding leaves far less.
+    pub(crate) fn loses_a_constraint(&mut self) -> bool {
+        if self.layout.factor.dropped_count() == 0 {
             return false;
         }
-        let mut y = vec![0.0; self.layout.rows];
         let mut seed = 0x2545_F491_4F6C_DD1D_u64;
-        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
-            for r in node.row as usize..(node.row + u32::from(node.rows)) as usize {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                y[r] =
-                    ((seed >> 40) as f64 / (1 << 24) as f64 - 0.5) / self.linear.reference[r].abs().sqrt().max(1e-30);
-            }
+        let mut velocities = vec![[0.0; 6]; self.layout.movable];
+        for e in velocities.iter_mut().flatten() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *e = (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
         }
-        let b = self.times_system(&y);
-        let mut x = b.clone();
-        self.layout.factor.solve(&mut x);
-        let got = self.times_system(&x);
-        let relative = |r: usize| (got[r] - b[r]).abs() / self.linear.reference[r].abs().sqrt().max(1e-30);
-        let size = |r: usize| b[r].abs() / self.linear.reference[r].abs().sqrt().max(1e-30);
-        let joint_rows = || {
-            let nodes = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
-            nodes.flat_map(|n| n.row as usize..(n.row + u32::from(n.rows)) as usize)
-        };
-        let largest = joint_rows().map(size).fold(0.0, f64::max);
-        joint_rows().any(|r| relative(r) > 1e-4 * largest)
+        std::mem::swap(&mut self.u, &mut velocities);
+        self.close_velocities();
+        self.row_velocities();
+        std::mem::swap(&mut self.u, &mut velocities);
+        let joint_nodes = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
+        let mut hard_rows = joint_nodes.flat_map(|n| n.row as usize..(n.row + u32::from(n.hard)) as usize);
+        let moves = |r: usize| self.rhs[r].abs() > LOST * self.linear.mobility[r].sqrt();
+        hard_rows.any(moves)
     }
 
     /// A y by way of the bodies' parts.

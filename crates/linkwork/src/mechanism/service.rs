@@ -67,6 +67,12 @@ impl Mechanism {
         self.close_velocities();
     }
 
+    /// Linearises at the gathered poses whatever was linearised before.
+    pub(crate) fn linearise_anew(&mut self) {
+        self.linear.forget();
+        self.linearise_here(super::FITTING_STEP);
+    }
+
     pub(crate) fn scatter_poses(&self, bodies: &mut Bodies) {
         for k in 0..self.layout.movable {
             if let Some(body) = bodies.at_mut(self.layout.bodies[k] as usize) {
