@@ -10,13 +10,10 @@ use std::error::Error;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use std::fmt::Write;
 
-/// Scenes of the README: name, parameters, time in s, file.
-const PICTURES: &[(&str, &[(&str, f64)], f64, &str)] = &[
-    ("excavator", &[("motion", 1.0)], 1.0, "docs/pictures/excavator.svg"),
-    ("strandbeest", &[], 1.0, "docs/pictures/strandbeest.svg"),
-    ("stewart", &[], 1.0, "docs/pictures/stewart.svg"),
-    ("wrecking-ball", &[], 1.5, "docs/pictures/wrecking-ball.svg"),
-];
+/// Scenes of the README and times in s.
+const PICTURES: &[(&str, f64)] = &[("excavator", 1.0), ("strandbeest", 1.0), ("stewart", 1.0), ("wrecking-ball", 1.5)];
+/// Parameters of these that are not at their defaults.
+const SETTINGS: &[(&str, &str, f64)] = &[("excavator", "motion", 1.0)];
 
 const WIDTH: f64 = 800.0;
 const MARGIN: f64 = 30.0;
@@ -40,9 +37,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [] => {
-            for &(scene, settings, time, file) in PICTURES {
-                let settings: Vec<(String, f64)> = settings.iter().map(|&(k, v)| (k.to_string(), v)).collect();
-                draw(scene, &settings, time, file)?;
+            for &(scene, time) in PICTURES {
+                let own = SETTINGS.iter().filter(|setting| setting.0 == scene);
+                let settings: Vec<(String, f64)> = own.map(|&(_, key, value)| (key.to_string(), value)).collect();
+                draw(scene, &settings, time, &format!("docs/pictures/{scene}.svg"))?;
             }
             Ok(())
         }
