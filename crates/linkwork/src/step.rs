@@ -75,6 +75,9 @@ impl Scratch {
     }
 }
 
+/// A row that moves by more than this fraction of its mobility's root after velocities were made to fit is lost.
+const LOST: f64 = 1e-4;
+
 /// A mechanism whose system holds every constraint: with its hubs as nodes if that does, else split, and with the largest
 /// drop fraction that does.
 fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
@@ -82,26 +85,37 @@ fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
     if !mechanism.layout.can_be_redundant {
         return mechanism;
     }
+    let mut best = (f64::INFINITY, Hubs::AsNodes, DROP_FRACTIONS[0]);
     for hubs in [Hubs::AsNodes, Hubs::Split] {
         if hubs == Hubs::Split {
-            let joints = std::mem::take(&mut mechanism.layout.joints);
-            mechanism = Mechanism::new(layout::mechanism(&world.bodies, &world.joints, joints, hubs));
+            mechanism = laid_out_again(mechanism, world, hubs);
         }
         for fraction in DROP_FRACTIONS {
             mechanism.layout.drop_fraction = fraction;
             mechanism.gather(&world.bodies, &world.joints, world.gravity);
             mechanism.linearise_anew();
-            if !mechanism.loses_a_constraint() {
+            let loss = mechanism.constraint_loss();
+            if loss < LOST {
                 return mechanism;
+            }
+            if loss < best.0 {
+                best = (loss, hubs, fraction);
             }
         }
         if mechanism.layout.hub_diagonals.is_empty() {
             break;
         }
     }
-    // nothing held everything: joints contradict each other, or the pose is singular
-    mechanism.layout.drop_fraction = DROP_FRACTIONS[0];
+    // nothing holds everything (a singular pose): what holds most
+    if best.1 == Hubs::AsNodes && mechanism.layout.part_count > mechanism.layout.movable {
+        mechanism = laid_out_again(mechanism, world, Hubs::AsNodes);
+    }
+    mechanism.layout.drop_fraction = best.2;
     mechanism
+}
+
+fn laid_out_again(mechanism: Mechanism, world: &World, hubs: Hubs) -> Mechanism {
+    Mechanism::new(layout::mechanism(&world.bodies, &world.joints, mechanism.layout.joints, hubs))
 }
 
 /// A body without joints: half kick, flight and free rotation, half kick.

@@ -9,9 +9,6 @@ use super::Mechanism;
 /// Below this fraction of its largest entry a self-stress counts as zero: the rows' rounding is far below.
 const ZERO: f64 = 1e-6;
 
-/// A row that moves by more than this fraction of its mobility's root after velocities were made to fit is lost.
-const LOST: f64 = 1e-6;
-
 impl Mechanism {
     pub(super) fn find_not_unique(&mut self) {
         let rows = self.layout.rows;
@@ -49,12 +46,11 @@ impl Mechanism {
         }
     }
 
-    /// Whether rows were dropped that nothing else implies: random velocities, made to fit, then do not.
-    ///
-    /// A dropped row of relative pivot δ that is not redundant leaves about √δ; rounding leaves far less.
-    pub(crate) fn loses_a_constraint(&mut self) -> bool {
+    /// How far rows still move after random velocities were made to fit, relative to the root of their mobility: what
+    /// dropped rows hold that nothing else implies. One of relative pivot δ leaves about √δ; rounding leaves far less.
+    pub(crate) fn constraint_loss(&mut self) -> f64 {
         if self.layout.factor.dropped_count() == 0 {
-            return false;
+            return 0.0;
         }
         let mut seed = 0x2545_F491_4F6C_DD1D_u64;
         let mut velocities = vec![[0.0; 6]; self.layout.movable];
@@ -67,9 +63,9 @@ impl Mechanism {
         self.row_velocities();
         std::mem::swap(&mut self.u, &mut velocities);
         let joint_nodes = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
-        let mut hard_rows = joint_nodes.flat_map(|n| n.row as usize..(n.row + u32::from(n.hard)) as usize);
-        let moves = |r: usize| self.rhs[r].abs() > LOST * self.linear.mobility[r].sqrt();
-        hard_rows.any(moves)
+        let hard_rows = joint_nodes.flat_map(|n| n.row as usize..(n.row + u32::from(n.hard)) as usize);
+        let moves = |r: usize| self.rhs[r].abs() / self.linear.mobility[r].sqrt().max(f64::MIN_POSITIVE);
+        crate::math::max_abs(hard_rows.map(moves))
     }
 
     /// A y by way of the bodies' parts.
