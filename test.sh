@@ -8,7 +8,7 @@ if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"
     PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 fi
 if ! command -v cargo >/dev/null; then
-    echo "test.sh: cargo not found. Install a Rust toolchain from https://rustup.rs, then run this again." >&2
+    echo "test.sh: cargo not found. Install a Rust toolchain (rustup), then run this again." >&2
     exit 2
 fi
 
