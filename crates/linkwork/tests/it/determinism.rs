@@ -3,11 +3,14 @@
 use crate::common::{Run, registered};
 use linkwork::Scene;
 
+/// A scene, its settings, and its hash.
+type Golden = (&'static str, &'static [(&'static str, f64)], u64);
+
 /// State hash after 60 steps at the scene's own step size.
 ///
 /// These change only in a commit that says why: another order of operations is reason enough, an accident is not.
 /// To make them anew: `cargo test --release -p linkwork --test it golden -- --nocapture` prints the table.
-const GOLDEN: &[(&str, &[(&str, f64)], u64)] = &[
+const GOLDEN: &[Golden] = &[
     ("double-pendulum", &[], 0x59417ca116f1f57e),
     ("four-bar", &[], 0x864a938a02c16100),
     ("wrecking-ball", &[("links", 8.0)], 0x7dc915c3db6ce49c),

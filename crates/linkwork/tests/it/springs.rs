@@ -96,7 +96,7 @@ fn an_absurdly_stiff_spring_neither_explodes_nor_keeps_shaking() {
 #[test]
 fn a_weight_hangs_on_a_spring_where_statics_says() {
     for stiffness in [200.0, 1e4, 1e8] {
-        let damping = 2.0 * (stiffness * MASS as f64).sqrt();
+        let damping = 2.0 * f64::sqrt(stiffness * MASS);
         let acting = Coordinate::default().spring(stiffness, damping, 0.0);
         let mut run = Run::new(&on_slider([0.0, 0.0, -9.81], DVec3::Z, MASS, acting), 1.0 / 60.0);
         run.to(10.0);
