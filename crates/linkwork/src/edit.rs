@@ -145,7 +145,14 @@ impl World {
         // couplings name joints that may stand after them
         for coupling in [false, true] {
             for (i, joint) in joints.iter().enumerate().filter(|(_, j)| is_coupling(j.kind) == coupling) {
-                problems.extend(self.insert_joint(joint, &format!("joints[{i}]"), namer).err());
+                match self.insert_joint(joint, &format!("joints[{i}]"), namer) {
+                    Ok(id) => {
+                        if let Some(joint) = self.joints.get_mut(id) {
+                            joint.scene_index = i;
+                        }
+                    }
+                    Err(problem) => problems.push(problem),
+                }
             }
         }
     }
@@ -217,6 +224,7 @@ impl World {
             drives,
             coupling: None,
             memory: Default::default(),
+            scene_index: 0,
         })
     }
 
@@ -282,11 +290,13 @@ impl World {
             drives: Vec::new(),
             coupling: Some(Coupling { terms, offset }),
             memory: Default::default(),
+            scene_index: 0,
         })
     }
 
     pub(crate) fn check_limits_at_start(&self, path: &str) -> Checked<()> {
-        for (index, (_, joint)) in self.joints.iter().enumerate() {
+        for (_, joint) in self.joints.iter() {
+            let index = joint.scene_index;
             for (drive, (name, kind)) in joint.drives.iter().zip(joint.model.coordinates) {
                 let Some(limit) = drive.limit else { continue };
                 let unit = if kind.is_angle() { "rad" } else { "m" };
@@ -557,8 +567,10 @@ impl World {
         let at = bounded("at", at, FARTHEST, "m")?;
         let body = self.body_mut(id)?;
         if body.is_dynamic() {
-            body.v += impulse / body.mass.mass;
-            body.w += angular_response(body, (at - body.x).cross(impulse));
+            let v = bounded("impulse", body.v + impulse / body.mass.mass, FASTEST, "m/s")?;
+            let turn = body.w + angular_response(body, (at - body.x).cross(impulse));
+            let w = bounded("impulse", turn, FASTEST, "rad/s")?;
+            (body.v, body.w) = (v, w);
             self.disturbed = true;
         }
         Ok(())
@@ -569,7 +581,7 @@ impl World {
         let impulse = bounded("impulse", impulse, 1e15, "N m s")?;
         let body = self.body_mut(id)?;
         if body.is_dynamic() {
-            body.w += angular_response(body, impulse);
+            body.w = bounded("impulse", body.w + angular_response(body, impulse), FASTEST, "rad/s")?;
             self.disturbed = true;
         }
         Ok(())
@@ -615,6 +627,12 @@ impl World {
             }
         }
         *self.drive_mut(id, coordinate)? = new;
+        if let Some(joint) = self.joints.get_mut(id) {
+            let known = joint.model.coordinates;
+            let same = |c: &Coordinate| c.of.as_deref().or(known.first().map(|k| k.0)) == Some(coordinate);
+            joint.description.coordinates.retain(|c| !same(c));
+            joint.description.coordinates.push(description);
+        }
         if reshaped {
             self.graph_version += 1;
             self.forget_memory();

@@ -43,6 +43,8 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
         report.redundant_rows += mechanism.redundant_rows();
     }
 
+    check_free_bodies(world, &scratch.free)?;
+
     // 2 the world takes the new state
     for mechanism in &mut scratch.mechanisms {
         mechanism.scatter(&mut world.bodies, &mut world.joints, h);
@@ -116,6 +118,17 @@ fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
 
 fn laid_out_again(mechanism: Mechanism, world: &World, hubs: Hubs) -> Mechanism {
     Mechanism::new(layout::mechanism(&world.bodies, &world.joints, mechanism.layout.joints, hubs))
+}
+
+/// Refuses forces that would throw a body without joints out of the range of numbers.
+fn check_free_bodies(world: &World, free: &[u32]) -> Result<(), StepError> {
+    for body in free.iter().filter_map(|&slot| world.bodies.at(slot as usize)) {
+        let fits = (body.force / body.mass.mass).is_finite() && (body.torque / body.mass.moments).is_finite();
+        if !fits {
+            return Err(StepError::NotFinite { body: body.name.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// A body without joints: half kick, flight and free rotation, half kick.

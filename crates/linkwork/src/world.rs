@@ -118,7 +118,7 @@ impl World {
         let (assembly, open) = self.close_mechanisms(&mut scratch);
         if let Some((joint, gap)) = open {
             let name = self.joints.at(joint as usize).map_or("?", |j| &j.name);
-            let index = self.joints.iter().position(|(id, _)| id.slot() == joint as usize).unwrap_or(0);
+            let index = self.joints.at(joint as usize).map_or(0, |j| j.scene_index);
             return Err(SceneError::new(
                 format!("{path}[{index}]"),
                 format!("joint \"{name}\" cannot be closed at the start: {gap:.3e} m or rad remain"),

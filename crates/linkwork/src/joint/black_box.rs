@@ -16,6 +16,9 @@ pub trait BlackBox: Send + Sync {
 /// Step of the central differences through the user's function, m and rad: its error, about 1e-10, is far below what the rows need.
 const DIFFERENCE: f64 = 1e-5;
 
+/// Slopes below this are rounding: that of a difference is about 1e-16/1e-5, and a projection's slopes are of order one.
+const ROUNDING: f64 = 1e-7;
+
 impl JointModel {
     fn relative(&self, a: &Placed, b: &Placed) -> Pose {
         let frame = a.r * self.frame_a;
@@ -54,7 +57,9 @@ impl JointModel {
             };
             let (plus, minus) = (moved(DIFFERENCE), moved(-DIFFERENCE));
             for r in 0..6 {
-                column[r] = (plus[r] - minus[r]) / (2.0 * DIFFERENCE);
+                let slope = (plus[r] - minus[r]) / (2.0 * DIFFERENCE);
+                // what is only the rounding of the difference would look like a row of its own
+                column[r] = if slope.abs() < ROUNDING { 0.0 } else { slope };
             }
         }
         columns

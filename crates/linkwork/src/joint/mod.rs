@@ -246,6 +246,8 @@ pub(crate) struct JointState {
     pub drives: Vec<Drive>,
     pub coupling: Option<Coupling>,
     pub memory: JointMemory,
+    /// Where it stands in the scene it was built from, for error messages.
+    pub scene_index: usize,
 }
 
 impl JointState {

@@ -215,9 +215,8 @@ mod tests {
     #[test]
     fn axis_rotations_match_quaternion_products() {
         let q0 = exp(DVec3::new(0.4, -1.1, 0.8));
-        let cases: [(fn(&mut DQuat, &mut DVec3, f64), DVec3); 3] =
-            [(about_x, DVec3::X), (about_y, DVec3::Y), (about_z, DVec3::Z)];
-        for (turn, axis) in cases {
+        type Turn = fn(&mut DQuat, &mut DVec3, f64);
+        for (turn, axis) in [(about_x as Turn, DVec3::X), (about_y, DVec3::Y), (about_z, DVec3::Z)] {
             let (mut q, mut l) = (q0, DVec3::new(0.9, 0.5, -0.3));
             let before = q * l;
             turn(&mut q, &mut l, 0.35);

@@ -72,7 +72,7 @@ impl Mechanism {
         }
     }
 
-    fn read_soft_rates(&mut self) {
+    pub(super) fn read_soft_rates(&mut self) {
         for (k, s) in self.layout.soft.iter().enumerate() {
             let m = &self.layout.models[s.model as usize];
             let (a, b) = (&self.pose[s.a as usize], &self.pose[s.b as usize]);

@@ -347,6 +347,13 @@ impl Mechanism {
         }
     }
 
+    /// Adds the impulses of the first half to the whole mechanism: they were found through its joints, and on a light body
+    /// alone they would be far too large.
+    pub(super) fn apply_bounded_to_mechanism(&mut self) {
+        self.bounded.trial.copy_from_slice(&self.bounded.first);
+        self.apply_bounded();
+    }
+
     /// How far a limit is from where it should be at the predicted poses, m or rad: beyond its bound, or off it while it pushes.
     pub(super) fn limit_violation(&self) -> f64 {
         let mut worst = 0.0_f64;
@@ -439,6 +446,7 @@ impl Mechanism {
 
     /// Constant hat forces of the bounded rows for a whole step, for the steps that are not split in halves.
     pub(super) fn bounded_forces(&mut self, h: f64) {
+        self.bounded.first.fill(0.0);
         self.bounded.second.fill(0.0);
         for f in &mut self.robust.bounded_force {
             *f = [0.0; 6];
@@ -449,6 +457,7 @@ impl Mechanism {
         let mut kept = std::mem::take(&mut self.robust.kept_u);
         kept.clear();
         kept.extend_from_slice(&self.u);
+        self.read_soft_rates();
         self.kick(h);
         self.correction.fill(0.0);
         self.bounded_first_half(h, h);

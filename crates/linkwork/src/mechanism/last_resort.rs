@@ -21,10 +21,7 @@ impl Mechanism {
         self.whiten_plainly();
         self.bounded_forces(h);
         self.kick(h);
-        for k in 0..self.layout.movable {
-            let f = self.robust.bounded_force[k];
-            self.u[k].iter_mut().zip(f).for_each(|(u, f)| *u += h * f);
-        }
+        self.apply_bounded_to_mechanism();
         self.predict(h);
         self.predict_outside(h);
         self.commit_prediction();
@@ -35,10 +32,11 @@ impl Mechanism {
         for (f, p) in self.force.iter_mut().zip(&self.impulse) {
             *f = p / (h * h);
         }
+        self.linear.forget();
         self.linearise_here(h);
         self.close_velocities();
         self.remember_accelerations(h);
-        let change = self.mechanical_energy() - energy;
+        let change = self.mechanical_energy() - energy - self.work_done(h);
         self.keep_account(change);
         iterations
     }
@@ -49,7 +47,7 @@ impl Mechanism {
         let mut moved = std::mem::take(&mut self.robust.kept_u);
         moved.clear();
         moved.resize(self.layout.movable, [0.0; 6]);
-        let mut step = std::mem::take(&mut self.u_start);
+        let mut step = std::mem::take(&mut self.robust.residual);
         self.impulse.fill(0.0);
         let mut iterations = 0;
         let mut best = f64::INFINITY;
@@ -114,7 +112,7 @@ impl Mechanism {
             }
             iterations += 1;
         }
-        self.u_start = step;
+        self.robust.residual = step;
         self.robust.kept_u = moved;
         iterations
     }
@@ -162,7 +160,7 @@ impl Mechanism {
     /// Returns the iterations; errors are left in `error`.
     pub(crate) fn assemble_poses(&mut self, tolerance: f64) -> u32 {
         self.near.copy_from_slice(&self.values);
-        let mut step = std::mem::take(&mut self.u_start);
+        let mut step = std::mem::take(&mut self.robust.residual);
         let mut iterations = 0;
         let (mut best, mut since_best) = (f64::INFINITY, 0);
         loop {
@@ -203,7 +201,7 @@ impl Mechanism {
             }
             iterations += 1;
         }
-        self.u_start = step;
+        self.robust.residual = step;
         iterations
     }
 }

@@ -438,16 +438,21 @@ impl Mechanism {
             for (e, x) in u.iter_mut().zip([f.x, f.y, f.z, t.x, t.y, t.z]) {
                 *e += x;
             }
-            if i.linear_damping > 0.0 || i.angular_damping > 0.0 {
-                let (l, a) = ((-i.linear_damping * time).exp(), (-i.angular_damping * time).exp());
-                for (e, x) in u.iter_mut().zip([l, l, l, a, a, a]) {
-                    *e *= x;
-                }
-            }
         }
+        self.damp_bodies(time);
         for (k, f) in self.linear.drive_forces.iter() {
             for (e, x) in self.u[*k as usize].iter_mut().zip(f) {
                 *e += time * x;
+            }
+        }
+    }
+
+    /// Decay of the velocities of damped bodies.
+    fn damp_bodies(&mut self, time: f64) {
+        for (u, i) in self.u.iter_mut().zip(&self.inertia) {
+            if i.linear_damping > 0.0 || i.angular_damping > 0.0 {
+                let (l, a) = ((-i.linear_damping * time).exp(), (-i.angular_damping * time).exp());
+                u.iter_mut().zip([l, l, l, a, a, a]).for_each(|(e, x)| *e *= x);
             }
         }
     }

@@ -246,6 +246,8 @@ impl Mechanism {
             self.acceleration[k] = Accelerations { averaged: now, last: self.robust.rate[k] };
         }
         self.remember_impulses(None);
+        self.damp_bodies(h);
+        self.linear.forget();
         self.linearise_here(h);
         self.close_velocities();
     }

@@ -21,3 +21,5 @@ mod reference;
 mod scenes;
 mod springs;
 mod tops;
+
+// `black_box.rs` and `pending.rs` hold tests that fail today; each says why. They join the list when they pass.
