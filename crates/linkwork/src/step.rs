@@ -1,10 +1,8 @@
 //! The step: one function whose lines are the stages of docs/method.md.
 
 use crate::error::StepError;
-use crate::linalg::DROP_FRACTIONS;
 use crate::math::{Placed, rotation};
-use crate::mechanism::Mechanism;
-use crate::mechanism::layout::{self, Hubs, Layout};
+use crate::mechanism::{Mechanism, choice, layout};
 use crate::params::StepParams;
 use crate::report::StepReport;
 use crate::scene::BodyKind;
@@ -60,64 +58,24 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
 }
 
 impl Scratch {
-    /// Lays the mechanisms out anew if the joint graph has changed.
+    /// Lays the mechanisms out anew if the joint graph has changed, and settles how their systems are set up.
     pub(crate) fn lay_out(&mut self, world: &World) {
         let key = (world.identity.clone(), world.graph_version);
         let same = self.laid_out_for.as_ref().is_some_and(|(w, v)| Arc::ptr_eq(w, &key.0) && *v == key.1);
         if !same {
-            let (layouts, free) = layout::mechanisms(&world.bodies, &world.joints);
-            self.mechanisms = layouts.into_iter().map(|l| laid_out_safely(l, world)).collect();
+            let (layouts, free) = layout::mechanisms(&world.bodies, &world.joints, world.graph_version);
+            self.mechanisms = layouts.into_iter().map(|l| choice::remembered_or_new(l, world)).collect();
             self.free = free;
             self.laid_out_for = Some(key);
+        }
+        for mechanism in &mut self.mechanisms {
+            choice::settle(mechanism, world);
         }
     }
 
     pub(crate) fn mechanisms_mut(&mut self) -> &mut [Mechanism] {
         &mut self.mechanisms
     }
-}
-
-/// A row that moves by more than this fraction of its mobility's root after velocities were made to fit is lost.
-const LOST: f64 = 1e-4;
-
-/// A mechanism whose system holds every constraint: with its hubs as nodes if that does, else split, and with the largest
-/// drop fraction that does.
-fn laid_out_safely(layout: Layout, world: &World) -> Mechanism {
-    let mut mechanism = Mechanism::new(layout);
-    if !mechanism.layout.can_be_redundant {
-        return mechanism;
-    }
-    let mut best = (f64::INFINITY, Hubs::AsNodes, DROP_FRACTIONS[0]);
-    for hubs in [Hubs::AsNodes, Hubs::Split] {
-        if hubs == Hubs::Split {
-            mechanism = laid_out_again(mechanism, world, hubs);
-        }
-        for fraction in DROP_FRACTIONS {
-            mechanism.layout.drop_fraction = fraction;
-            mechanism.gather(&world.bodies, &world.joints, world.gravity);
-            mechanism.linearise_anew();
-            let loss = mechanism.constraint_loss();
-            if loss < LOST {
-                return mechanism;
-            }
-            if loss < best.0 {
-                best = (loss, hubs, fraction);
-            }
-        }
-        if mechanism.layout.hub_diagonals.is_empty() {
-            break;
-        }
-    }
-    // nothing holds everything (a singular pose): what holds most
-    if best.1 == Hubs::AsNodes && mechanism.layout.part_count > mechanism.layout.movable {
-        mechanism = laid_out_again(mechanism, world, Hubs::AsNodes);
-    }
-    mechanism.layout.drop_fraction = best.2;
-    mechanism
-}
-
-fn laid_out_again(mechanism: Mechanism, world: &World, hubs: Hubs) -> Mechanism {
-    Mechanism::new(layout::mechanism(&world.bodies, &world.joints, mechanism.layout.joints, hubs))
 }
 
 /// Refuses forces that would throw a body without joints out of the range of numbers.

@@ -220,11 +220,25 @@ pub(crate) struct JointMemory {
     pub iterations: u32,
     /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
     pub account: EnergyAccount,
+    /// Of the joint's whole mechanism: how its system is set up, once that was tested.
+    pub choice: Option<SystemChoice>,
+    /// Rows (bits) that must be kept although their pivots are small.
+    pub needed: u8,
     pub substep: f64,
     /// Mean force of each row over the last step (N, N m).
     pub force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
+}
+
+/// How a mechanism's system is set up: tested once for a graph, then kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SystemChoice {
+    /// Whether bodies with many joints are split, instead of being nodes of their own.
+    pub split_hubs: bool,
+    /// Below which fraction of its diagonal a pivot is dropped.
+    pub drop_fraction: f64,
+    pub graph_version: u64,
 }
 
 /// What a mechanism has gained so far without cause, and its largest kinetic energy, J.

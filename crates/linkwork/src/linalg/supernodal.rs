@@ -19,6 +19,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 const DROPPED_PIVOT: f64 = 1e30;
+/// Above it a pivot is a replaced one: scaled ones are far below, even where the reference was lowered to keep a row.
+const REPLACED: f64 = 1e20;
 
 /// See the module's header.
 pub(crate) struct Supernodal {
@@ -161,7 +163,7 @@ impl Supernodal {
                 let node = factor.supernode(s);
                 for k in 0..node.val().ncols() {
                     let row = node.start() + k;
-                    self.dropped[row] = node.val()[(k, k)].abs() > 1e3;
+                    self.dropped[row] = node.val()[(k, k)].abs() > REPLACED;
                     self.dropped_count += usize::from(self.dropped[row] && reference[row] > 0.0);
                 }
             }

@@ -20,7 +20,7 @@ impl Mechanism {
     pub(super) fn accurate_step(&mut self, h: f64, params: &StepParams) -> Option<u32> {
         self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
-        let energy = self.mechanical_energy();
+        let energy = self.energy_at_start();
         self.read_soft_rates();
         self.kick(0.5 * h);
         self.guess_impulses(h);

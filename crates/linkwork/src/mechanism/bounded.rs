@@ -438,10 +438,14 @@ impl Mechanism {
         std::mem::swap(&mut self.impulse, &mut self.correction);
     }
 
-    /// Mean power of the bounded rows over the step just taken.
+    /// Mean power of the bounded rows over the step just taken. Limits and friction can only take.
     pub(super) fn bounded_power(&self) -> f64 {
-        let rate = |k: usize| 0.5 * (self.bounded.incoming[k] + self.bounded_rate(k));
-        (0..self.layout.bounded.len()).map(|k| self.bounded.forces[k] * rate(k)).sum()
+        let power = |k: usize| {
+            let mean = self.bounded.forces[k] * 0.5 * (self.bounded.incoming[k] + self.bounded_rate(k));
+            let passive = matches!(self.bounded.laws[k], Law::Limit(_) | Law::Friction(_));
+            if passive { mean.min(0.0) } else { mean }
+        };
+        (0..self.layout.bounded.len()).map(power).sum()
     }
 
     /// Constant hat forces of the bounded rows for a whole step, for the steps that are not split in halves.

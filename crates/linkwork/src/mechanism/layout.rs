@@ -45,8 +45,9 @@ impl Source {
 }
 
 /// How bodies with many joints enter the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Hubs {
+    #[default]
     AsNodes,
     Split,
 }
@@ -175,6 +176,9 @@ pub(crate) struct Layout {
     pub joints: Vec<u32>,
     /// Whether rows can depend on each other: in loops, couplings and black boxes.
     pub can_be_redundant: bool,
+    /// How hubs entered, and the version of the world's graph that was laid out.
+    pub hubs: Hubs,
+    pub graph_version: u64,
     /// Below which fraction of its diagonal a pivot is dropped.
     pub drop_fraction: f64,
     pub factor: Factor,
@@ -201,7 +205,7 @@ impl Layout {
 }
 
 /// Cuts the world into mechanisms, and names the slots of movable bodies without joints.
-pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints) -> (Vec<Layout>, Vec<u32>) {
+pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints, graph_version: u64) -> (Vec<Layout>, Vec<u32>) {
     let slots = bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
     let mut group = DisjointSets::new(slots);
     let mut jointed = vec![false; slots];
@@ -221,16 +225,16 @@ pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints) -> (Vec<Layout>, Vec<
     }
     let layouts = (0..slots)
         .filter(|&root| !joints_of[root].is_empty())
-        .map(|root| mechanism(bodies, joints, joints_of[root].clone(), Hubs::AsNodes))
+        .map(|root| mechanism(bodies, joints, joints_of[root].clone(), Hubs::AsNodes, graph_version))
         .collect();
     let free = (0..slots).filter(|&s| movable(s) && !jointed[s]).map(|s| s as u32).collect();
     (layouts, free)
 }
 
 /// Lays out the mechanism of the given joints.
-pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs) -> Layout {
+pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs, graph_version: u64) -> Layout {
     let mut layout = Builder::new(bodies, joints, &slots, hubs).build();
-    layout.joints = slots;
+    (layout.joints, layout.hubs, layout.graph_version) = (slots, hubs, graph_version);
     layout.can_be_redundant =
         layout.loops() > 0 || !layout.terms.is_empty() || layout.black_box_rows.iter().any(|b| *b);
     layout.drop_fraction = if layout.can_be_redundant { DROP_FRACTIONS[0] } else { DROP_FRACTION_OF_TREES };

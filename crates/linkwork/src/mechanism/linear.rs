@@ -36,6 +36,9 @@ pub(super) struct Linearisation {
     force_motors: Vec<(u32, f64)>,
     /// Per movable body: Ĵ_ang = whiteningᵀ · angular row, ω = whitening · (angular hat velocity).
     pub whitening: Vec<DMat3>,
+    /// Rows that must be kept although their pivots are small, sorted; and those of the step before.
+    pub needed: Vec<u32>,
+    pub needed_before: Vec<u32>,
     /// Whether a row's impulse is one choice of many, and the dropped rows for which that was found.
     pub not_unique: Vec<bool>,
     pub dropped: Vec<bool>,
@@ -110,6 +113,8 @@ impl Linearisation {
             drive_forces: Vec::with_capacity(2 * layout.tracked.len()),
             force_motors: Vec::with_capacity(layout.tracked.len()),
             whitening: vec![DMat3::ZERO; layout.movable],
+            needed: Vec::new(),
+            needed_before: Vec::new(),
             not_unique: vec![false; layout.rows],
             dropped: vec![false; layout.rows],
             held_for: None,
@@ -158,6 +163,11 @@ impl Linearisation {
                 self.force_motors.push((k as u32, force));
             }
         }
+    }
+
+    /// Whether a system stands here that was linearised at these poses of the movable bodies.
+    pub fn holds_at(&self, poses: impl Iterator<Item = (DVec3, DQuat)>) -> bool {
+        self.held_for.is_some() && self.poses.iter().zip(poses).all(|(l, p)| *l == p)
     }
 
     /// Forgets what was linearised, so that the next call does it anew.
@@ -317,6 +327,7 @@ impl Mechanism {
 
     /// Factorises the system that stands in the factor's store.
     pub(super) fn factorise(&mut self) {
+        self.keep_needed_rows();
         self.layout.factor.factor(&self.linear.reference, self.layout.drop_fraction);
     }
 

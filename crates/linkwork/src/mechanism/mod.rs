@@ -7,6 +7,7 @@ mod accurate;
 mod anderson;
 mod assemble;
 mod bounded;
+pub(crate) mod choice;
 mod controlled;
 mod energy;
 mod last_resort;
@@ -19,7 +20,7 @@ mod service;
 mod stiffness;
 
 use crate::body::Accelerations;
-use crate::joint::{EnergyAccount, MAX_ROWS, Motion, REMEMBERED};
+use crate::joint::{EnergyAccount, JointMemory, MAX_ROWS, Motion, REMEMBERED};
 use crate::math::rotation::LANES;
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
@@ -29,6 +30,7 @@ use crate::world::{Bodies, Joints};
 use bounded::BoundedRows;
 use glam::{DMat3, DQuat, DVec3};
 use layout::{Layout, Source, WORLD_SLOT};
+use linear::Linearisation;
 
 /// Constants of a movable body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,7 +136,7 @@ pub(crate) struct Mechanism {
     /// Coordinates with their turns at the start of the step, and where they are expected at its end.
     values: Vec<f64>,
     near: Vec<f64>,
-    linear: linear::Linearisation,
+    linear: Linearisation,
     bounded: BoundedRows,
     anderson: anderson::Anderson,
     robust: robust::RobustScratch,
@@ -152,6 +154,8 @@ pub(crate) struct Mechanism {
     filled: u8,
     filled_step: f64,
     account: EnergyAccount,
+    /// How often the present step was halved.
+    halvings: u32,
     substep: f64,
     last_iterations: u32,
     /// Mean forces of the rows over the last step.
@@ -181,7 +185,7 @@ impl Mechanism {
             first_value,
             values: vec![0.0; count],
             near: vec![0.0; count],
-            linear: linear::Linearisation::new(&layout),
+            linear: Linearisation::new(&layout),
             bounded: BoundedRows::new(&layout),
             anderson: anderson::Anderson::new(rows),
             robust: robust::RobustScratch::new(&layout),
@@ -196,6 +200,7 @@ impl Mechanism {
             filled: 0,
             filled_step: 0.0,
             account: EnergyAccount::default(),
+            halvings: 0,
             substep: 0.0,
             last_iterations: 0,
             force: vec![0.0; rows],
@@ -241,10 +246,11 @@ impl Mechanism {
                 past[row..row + count].copy_from_slice(&impulses[..count]);
             }
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
-            self.filled = self.filled.min(joint.memory.filled);
-            (self.filled_step, self.account, self.substep) =
-                (joint.memory.step, joint.memory.account, joint.memory.substep);
-            self.last_iterations = joint.memory.iterations;
+        }
+        for joint in self.layout.joints.iter().filter_map(|&slot| joints.at(slot as usize)) {
+            let JointMemory { filled, step, account, substep, iterations, .. } = joint.memory;
+            self.filled = self.filled.min(filled);
+            (self.filled_step, self.account, self.substep, self.last_iterations) = (step, account, substep, iterations);
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -253,6 +259,7 @@ impl Mechanism {
                 self.values[first + c] = drive.value;
             }
         }
+        self.gather_needed(joints);
         self.linear.gather(&self.layout, joints);
         self.bounded.gather(&self.layout, joints);
     }
@@ -273,10 +280,15 @@ impl Mechanism {
                 impulses[..count].copy_from_slice(&past[row..row + count]);
             }
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
-            (joint.memory.filled, joint.memory.step) = (self.filled, self.filled_step);
-            (joint.memory.account, joint.memory.substep) = (self.account, self.substep);
-            joint.memory.iterations = self.last_iterations;
+            joint.memory.needed = self.needed_bits(row, count);
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
+        }
+        let choice = self.choice();
+        for &slot in &self.layout.joints {
+            let Some(joint) = joints.at_mut(slot as usize) else { continue };
+            let memory = &mut joint.memory;
+            (memory.filled, memory.step, memory.iterations) = (self.filled, self.filled_step, self.last_iterations);
+            (memory.account, memory.substep, memory.choice) = (self.account, self.substep, choice);
         }
         for t in &self.layout.tracked {
             let Some(joint) = joints.at_mut(t.joint as usize) else { continue };
@@ -310,10 +322,11 @@ impl Mechanism {
 
     /// The best step of size `h` that is fit for the present state, or two of half the size.
     fn halving_step(&mut self, h: f64, params: &StepParams, halvings: u32) -> Advance {
+        self.halvings = halvings;
         self.expect_values(h);
         self.linearise_here(h);
         let reason = match self.accurate_is_unfit(h, SIGMA_BOUND, SPIN_BOUND) {
-            None => match self.accurate_step(h, params) {
+            None => match self.accurate_step_with_lost_rows(h, params) {
                 Some(iterations) => return self.taken(StepKind::Accurate, None, iterations),
                 None => Reason::NoConvergence,
             },
@@ -336,6 +349,26 @@ impl Mechanism {
         self.linearise_here(h);
         let iterations = self.last_resort_step(h, params);
         self.taken(StepKind::LastResort, Some(reason), iterations)
+    }
+
+    /// The accurate step; if it is the smallest and dropped rows alone stay open, once more with those rows kept.
+    fn accurate_step_with_lost_rows(&mut self, h: f64, params: &StepParams) -> Option<u32> {
+        if let Some(iterations) = self.accurate_step(h, params) {
+            return Some(iterations);
+        }
+        // smaller steps come first: rows that are almost redundant ask for large impulses
+        if self.halvings < MOST_HALVINGS || !self.claim_lost_rows(params.joint_tolerance) {
+            return None;
+        }
+        self.linearise_here(h);
+        let taken = self.accurate_step(h, params);
+        if taken.is_none() {
+            // they contradict the others: a conflict, which the measurement after the step names
+            let Linearisation { needed, needed_before, .. } = &mut self.linear;
+            needed.clone_from(needed_before);
+            self.linear.forget();
+        }
+        taken
     }
 
     fn taken(&mut self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {

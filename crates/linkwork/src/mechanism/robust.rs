@@ -64,7 +64,7 @@ impl Mechanism {
         self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
         self.bounded_forces(h);
-        let energy_before = self.mechanical_energy();
+        let energy_before = self.energy_at_start();
         self.robust.multiplier.copy_from_slice(&self.force);
         self.robust.kept_force.copy_from_slice(&self.force);
         for k in 0..self.layout.movable {

@@ -2,6 +2,7 @@
 
 mod common;
 mod dense;
+mod pending;
 mod random_mechanism;
 
 mod assembly;
