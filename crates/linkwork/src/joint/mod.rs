@@ -205,14 +205,17 @@ pub(crate) struct CouplingTerm {
     pub factor: f64,
 }
 
-/// Accurate steps whose impulses are remembered: enough to extrapolate along a parabola.
-pub(crate) const REMEMBERED: usize = 3;
+/// Accurate steps whose impulses are remembered: enough to extrapolate along a cubic.
+pub(crate) const REMEMBERED: usize = 4;
 
 /// What a joint remembers from step to step; part of the world's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct JointMemory {
-    /// Impulses of the position correction in the last accurate steps, the latest first.
-    pub impulses: [[f64; MAX_ROWS]; REMEMBERED],
+    /// Impulses of the position correction in the last accurate steps, the latest first; in loops and under bounded rows
+    /// the row velocities that curvature asked for.
+    pub past: [[f64; MAX_ROWS]; REMEMBERED],
+    /// Impulses of the last accurate step.
+    pub impulse: [f64; MAX_ROWS],
     /// How many of them are filled, and the step size they are for.
     pub filled: u8,
     pub step: f64,

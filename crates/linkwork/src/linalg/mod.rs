@@ -25,7 +25,7 @@ pub(crate) enum Factor {
 }
 
 /// Multiply–adds above which the supernodal code is faster (docs/method.md, Linear algebra, says how it was measured).
-const SUPERNODAL_FLOPS: f64 = 2e7;
+const SUPERNODAL_FLOPS: f64 = 6e7;
 
 macro_rules! delegate {
     ($self:ident, $f:ident => $call:expr) => {

@@ -34,7 +34,7 @@ impl Mechanism {
             self.u.copy_from_slice(&self.u_start);
             return None;
         };
-        if !self.bounded.is_empty() {
+        if self.remembers_curvature() {
             self.note_curvature();
         }
         self.commit_prediction();
@@ -60,14 +60,31 @@ impl Mechanism {
         Some(iterations)
     }
 
-    /// Starts the position stage from extrapolated impulses. Bounded rows jump, and impulses with them; there the row
-    /// velocities that curvature asks for are extrapolated instead, and the impulses follow from them.
+    /// Whether row velocities are remembered instead of impulses: bounded rows make impulses jump, and so does another
+    /// choice of the redundant rows that are dropped in a loop. What curvature asks for stays smooth.
+    pub(super) fn remembers_curvature(&self) -> bool {
+        self.layout.can_be_redundant || !self.bounded.is_empty()
+    }
+
+    /// Starts the position stage from what the last steps remembered, extrapolated.
     fn guess_impulses(&mut self, h: f64) {
-        self.extrapolate_past(h);
-        if self.bounded.is_empty() {
+        // where the last impulses were good enough as they are, extrapolation would only make their rounding grow
+        let pays = self.last_iterations >= 2;
+        if self.bounded.is_empty() && !pays && self.filled > 0 {
+            let scale = h / self.filled_step;
+            self.impulse.iter_mut().zip(&self.last_impulse).for_each(|(p, l)| *p = scale * l);
             Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
+            return;
+        }
+        self.extrapolate_past(h);
+        if !self.remembers_curvature() {
+            Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
+            return;
+        }
+        self.correction.copy_from_slice(&self.impulse);
+        if self.bounded.is_empty() {
+            self.close_for_first_half(h);
         } else {
-            self.correction.copy_from_slice(&self.impulse);
             self.bounded_first_half(h, 0.5 * h);
         }
     }
@@ -83,33 +100,14 @@ impl Mechanism {
 
     /// What the last steps remembered, carried on to this one, into `impulse`.
     fn extrapolate_past(&mut self, h: f64) {
-        // when another choice of redundant rows is dropped, impulses jump: then an extrapolation is noise
-        let same_choice = |r: usize| {
-            let dropped = self.layout.factor.is_dropped(r);
-            !dropped || self.past.iter().all(|past| past[r] == 0.0)
-        };
-        let continuous = !self.bounded.is_empty()
-            || self.layout.factor.dropped_count() == 0
-            || (0..self.layout.rows).all(same_choice);
-        let [last, before, earlier] = &self.past;
-        // where the last impulses were good enough as they are, extrapolation would only make their rounding grow
-        let pays = self.last_iterations >= 2;
-        match (pays && continuous && self.filled_step == h, self.filled) {
-            (true, 3) => {
-                for k in 0..self.impulse.len() {
-                    self.impulse[k] = 3.0 * (last[k] - before[k]) + earlier[k];
-                }
-            }
-            (true, 2) => {
-                for k in 0..self.impulse.len() {
-                    self.impulse[k] = 2.0 * last[k] - before[k];
-                }
-            }
-            (_, 1..) => {
-                // both go with the step
-                let scale = h / self.filled_step;
-                self.impulse.iter_mut().zip(last).for_each(|(p, l)| *p = scale * l);
-            }
+        let [p1, p2, p3, p4] = &self.past;
+        let rows = self.impulse.iter_mut().enumerate();
+        match if self.filled_step == h { self.filled } else { self.filled.min(1) } {
+            4 => rows.for_each(|(k, p)| *p = 4.0 * (p1[k] + p3[k]) - 6.0 * p2[k] - p4[k]),
+            3 => rows.for_each(|(k, p)| *p = 3.0 * (p1[k] - p2[k]) + p3[k]),
+            2 => rows.for_each(|(k, p)| *p = 2.0 * p1[k] - p2[k]),
+            // both kinds go with the step
+            1 => rows.for_each(|(k, p)| *p = h / self.filled_step * p1[k]),
             _ => self.impulse.fill(0.0),
         }
     }

@@ -297,7 +297,7 @@ impl Mechanism {
     }
 
     /// Closes hard rows and loads soft rows in the velocities, as the first iteration of the position stage would.
-    fn close_for_first_half(&mut self, h: f64) {
+    pub(super) fn close_for_first_half(&mut self, h: f64) {
         self.row_velocities();
         for (r, curvature) in self.rhs.iter_mut().zip(&self.correction) {
             *r -= curvature;

@@ -151,6 +151,7 @@ pub(crate) struct Mechanism {
     errors_hold: bool,
     /// Impulses of the last accurate steps, the latest first.
     past: [Vec<f64>; REMEMBERED],
+    last_impulse: Vec<f64>,
     filled: u8,
     filled_step: f64,
     account: EnergyAccount,
@@ -197,6 +198,7 @@ impl Mechanism {
             error: vec![0.0; rows],
             errors_hold: false,
             past: std::array::from_fn(|_| vec![0.0; rows]),
+            last_impulse: vec![0.0; rows],
             filled: 0,
             filled_step: 0.0,
             account: EnergyAccount::default(),
@@ -242,9 +244,10 @@ impl Mechanism {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            for (past, impulses) in self.past.iter_mut().zip(&joint.memory.impulses) {
-                past[row..row + count].copy_from_slice(&impulses[..count]);
+            for (past, remembered) in self.past.iter_mut().zip(&joint.memory.past) {
+                past[row..row + count].copy_from_slice(&remembered[..count]);
             }
+            self.last_impulse[row..row + count].copy_from_slice(&joint.memory.impulse[..count]);
             self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
         }
         for joint in self.layout.joints.iter().filter_map(|&slot| joints.at(slot as usize)) {
@@ -276,9 +279,10 @@ impl Mechanism {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at_mut(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            for (past, impulses) in self.past.iter().zip(&mut joint.memory.impulses) {
-                impulses[..count].copy_from_slice(&past[row..row + count]);
+            for (past, remembered) in self.past.iter().zip(&mut joint.memory.past) {
+                remembered[..count].copy_from_slice(&past[row..row + count]);
             }
+            joint.memory.impulse[..count].copy_from_slice(&self.last_impulse[row..row + count]);
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             joint.memory.needed = self.needed_bits(row, count);
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
@@ -610,7 +614,9 @@ impl Mechanism {
             return;
         };
         self.past.rotate_right(1);
-        self.past[0].copy_from_slice(if self.bounded.is_empty() { &self.impulse } else { &self.curvature });
+        let remembered = if self.remembers_curvature() { &self.curvature } else { &self.impulse };
+        self.past[0].copy_from_slice(remembered);
+        self.last_impulse.copy_from_slice(&self.impulse);
         self.filled = if self.filled_step == h { (self.filled + 1).min(REMEMBERED as u8) } else { 1 };
         self.filled_step = h;
     }
