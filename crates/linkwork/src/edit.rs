@@ -5,8 +5,7 @@ use crate::error::SceneError;
 use crate::handle::{BodyId, JointId};
 use crate::joint::compile::{self, is_coupling};
 use crate::joint::drive::Drive;
-use crate::joint::rows::Part;
-use crate::joint::{BlackBox, Coupling, CouplingTerm, JointModel, JointState};
+use crate::joint::{BlackBox, Coupling, CouplingTerm, Held, JointModel, JointState};
 use crate::math::inertia::{MassProperties, mass_properties};
 use crate::math::{Pose, Twist};
 use crate::scene::{Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Spring, WORLD};
@@ -342,7 +341,8 @@ impl World {
         })
     }
 
-    /// Adds a joint that a function defines, between frames on two bodies (`None`: the world).
+    /// Adds a joint that a function defines, between frames on two bodies (`None`: the world). A frame without a reference has
+    /// the body's own axes, turned the shortest way from z to its axis.
     pub fn add_black_box_joint(
         &mut self,
         name: &str,
@@ -361,14 +361,23 @@ impl World {
         let mut joint = Joint::new(JointKind::Fixed, name, body_name(&a)?, body_name(&b)?);
         let frame = |side: &Option<(BodyId, Frame)>| {
             let mut frame = side.map_or(Frame::default(), |s| s.1);
-            frame.reference = frame.reference.or(Some(DVec3::from(frame.axis).any_orthogonal_vector().into()));
+            // the shortest turn from z to the axis carries x along: a frame of which nothing is said is the body's own
+            let z = DVec3::from(frame.axis).try_normalize().unwrap_or(DVec3::Z);
+            let x = DQuat::from_rotation_arc(DVec3::Z, z) * DVec3::X;
+            frame.reference = frame.reference.or(Some(x.into()));
             frame
         };
         joint.frame_a = Some(frame(&a));
         joint.frame_b = Some(frame(&b));
         let mut state = self.joint_state(&joint, "joint", &namer)?;
-        state.model.parts = &[Part::BlackBox];
-        state.model.black_box = Some(black_box);
+        let body = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id));
+        let place = |id: Option<BodyId>| body(id).map_or(crate::math::Placed::WORLD, BodyState::placed);
+        let relative = state.model.relative(&place(state.a), &place(state.b));
+        let held = Held::new(black_box, relative).map_err(|problem| {
+            SceneError::new("joint", format!("black-box joint \"{name}\": {problem}"))
+                .hint("the function must map every pose near the start to the nearest allowed one, smoothly, and an allowed one to itself")
+        })?;
+        state.model.hold_black_box(held);
         self.keeping_state(|world| {
             let id = world.joints.insert(state);
             world.graph_version += 1;

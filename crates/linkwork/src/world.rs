@@ -192,6 +192,9 @@ impl World {
                 id.and_then(|id| bodies.get(id)).map_or(crate::math::Placed::WORLD, BodyState::placed)
             };
             let (a, b) = (place(joint.a), place(joint.b));
+            if joint.model.black_box.is_some() {
+                joint.follow_black_box(&a, &b);
+            }
             for (drive, (_, kind)) in joint.drives.iter_mut().zip(joint.model.coordinates) {
                 drive.value = kind.unwrapped(&joint.model, &a, &b, drive.value);
             }

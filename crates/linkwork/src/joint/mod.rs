@@ -12,6 +12,7 @@ mod finite_differences;
 pub(crate) mod rows;
 
 pub use black_box::BlackBox;
+pub(crate) use black_box::Held;
 
 use crate::handle::{BodyId, JointId};
 use crate::math::{Placed, rotation};
@@ -19,7 +20,6 @@ use crate::scene::{self, JointKind};
 use drive::Drive;
 use glam::{DMat3, DQuat, DVec3};
 use rows::{Part, Row};
-use std::sync::Arc;
 
 /// Most rows a joint can have: a joint between two rigid bodies has six relative freedoms.
 pub(crate) const MAX_ROWS: usize = 6;
@@ -58,6 +58,17 @@ pub(crate) fn parts_of(kind: JointKind) -> &'static [Part] {
     }
 }
 
+/// The parts of a black-box joint, by its rows.
+static BLACK_BOXES: [[Part; 1]; MAX_ROWS + 1] = [
+    [Part::BlackBox(0)],
+    [Part::BlackBox(1)],
+    [Part::BlackBox(2)],
+    [Part::BlackBox(3)],
+    [Part::BlackBox(4)],
+    [Part::BlackBox(5)],
+    [Part::BlackBox(6)],
+];
+
 /// The geometry of a joint: anchors and frames in the principal frames of its bodies.
 #[derive(Clone)]
 pub(crate) struct JointModel {
@@ -79,7 +90,7 @@ pub(crate) struct JointModel {
     /// Zero of a universal joint's angles.
     pub zero_a: f64,
     pub zero_b: f64,
-    pub black_box: Option<Arc<dyn BlackBox>>,
+    pub black_box: Option<Box<Held>>,
 }
 
 impl JointModel {
@@ -102,16 +113,33 @@ impl JointModel {
         }
     }
 
+    /// Holds what a user's function says, and nothing else.
+    pub fn hold_black_box(&mut self, held: Held) {
+        self.parts = &BLACK_BOXES[held.rank()];
+        self.black_box = Some(Box::new(held));
+    }
+
+    /// Takes over what changes in another copy of this model as the world moves; whether anything did.
+    pub fn follow(&mut self, of_world: &JointModel) -> bool {
+        match (&mut self.black_box, &of_world.black_box) {
+            (Some(held), Some(from)) => held.take_basis(from),
+            _ => false,
+        }
+    }
+
     /// Number of hard rows.
     pub fn row_count(&self) -> usize {
         self.parts.iter().map(|p| p.rows()).sum()
     }
 
     pub fn row_is_angle(&self, row: usize) -> bool {
+        if let Some(held) = &self.black_box {
+            return held.is_angle(row);
+        }
         let mut first = 0;
         for part in self.parts {
             if row < first + part.rows() {
-                return part.is_angle(row - first);
+                return part.is_angle();
             }
             first += part.rows();
         }

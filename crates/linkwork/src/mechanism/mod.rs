@@ -248,6 +248,9 @@ impl Mechanism {
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
+            if self.layout.models[k].follow(&joint.model) {
+                self.linear.forget();
+            }
             let first = self.first_value[k] as usize;
             for (c, drive) in joint.drives.iter().enumerate() {
                 self.values[first + c] = drive.value;
@@ -277,6 +280,9 @@ impl Mechanism {
             (joint.memory.account, joint.memory.substep) = (self.account, self.substep);
             joint.memory.iterations = self.last_iterations;
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
+            if joint.model.black_box.is_some() {
+                joint.follow_black_box(&self.pose[node.a as usize], &self.pose[node.b as usize]);
+            }
         }
         for t in &self.layout.tracked {
             let Some(joint) = joints.at_mut(t.joint as usize) else { continue };

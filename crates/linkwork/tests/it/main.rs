@@ -6,6 +6,7 @@ mod random_mechanism;
 
 mod assembly;
 mod bad_input;
+mod black_box;
 mod couplings;
 mod determinism;
 mod editing;
@@ -22,4 +23,4 @@ mod scenes;
 mod springs;
 mod tops;
 
-// `black_box.rs` and `pending.rs` hold tests that fail today; each says why. They join the list when they pass.
+// `pending.rs` holds tests that fail today; each says why. They join the list when they pass.
