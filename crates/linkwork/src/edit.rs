@@ -11,7 +11,7 @@ use crate::math::{Pose, Twist};
 use crate::scene::{Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Spring, WORLD};
 use crate::world::World;
 use glam::{DMat3, DQuat, DVec3};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 type Checked<T> = Result<T, SceneError>;
@@ -25,6 +25,20 @@ const FASTEST: f64 = 1e7;
 pub(crate) struct Namer {
     bodies: HashMap<String, BodyId>,
     joints: HashMap<String, JointId>,
+    /// Names of bodies and joints that have problems of their own: what depends on them is not looked at.
+    spoiled: [HashSet<String>; 2],
+}
+
+impl Namer {
+    pub(crate) fn spoil_body(&mut self, name: &str) {
+        self.spoiled[0].insert(name.to_string());
+    }
+
+    /// Whether a joint or coupling is about something whose own problem has been told.
+    fn depends_on_spoiled(&self, joint: &Joint) -> bool {
+        let bodies = [&joint.a, &joint.b].into_iter().flatten().any(|name| self.spoiled[0].contains(name));
+        bodies || joint.joints.iter().any(|name| self.spoiled[1].contains(name))
+    }
 }
 
 fn named(name: &str, what: &str, id: impl std::fmt::Debug) -> String {
@@ -141,19 +155,26 @@ impl World {
     }
 
     pub(crate) fn insert_joints(&mut self, joints: &[Joint], namer: &mut Namer, problems: &mut Vec<SceneError>) {
+        let mut found = Vec::new();
         // couplings name joints that may stand after them
         for coupling in [false, true] {
             for (i, joint) in joints.iter().enumerate().filter(|(_, j)| is_coupling(j.kind) == coupling) {
-                match self.insert_joint(joint, &format!("joints[{i}]"), namer) {
-                    Ok(id) => {
-                        if let Some(joint) = self.joints.get_mut(id) {
-                            joint.scene_index = i;
-                        }
+                let inserted = match namer.depends_on_spoiled(joint) {
+                    true => None,
+                    false => {
+                        self.insert_joint(joint, &format!("joints[{i}]"), namer).map_err(|e| found.push((i, e))).ok()
                     }
-                    Err(problem) => problems.push(problem),
+                };
+                match inserted.and_then(|id| self.joints.get_mut(id)) {
+                    Some(inserted) => inserted.scene_index = i,
+                    None => {
+                        namer.spoiled[1].insert(joint.name.clone());
+                    }
                 }
             }
         }
+        found.sort_by_key(|(i, _)| *i);
+        problems.extend(found.into_iter().map(|(_, problem)| problem));
     }
 
     fn insert_joint(&mut self, joint: &Joint, path: &str, namer: &mut Namer) -> Checked<JointId> {
@@ -293,35 +314,11 @@ impl World {
         })
     }
 
-    pub(crate) fn check_limits_at_start(&self, path: &str) -> Checked<()> {
-        for (_, joint) in self.joints.iter() {
-            let index = joint.scene_index;
-            for (drive, (name, kind)) in joint.drives.iter().zip(joint.model.coordinates) {
-                let Some(limit) = drive.limit else { continue };
-                let unit = if kind.is_angle() { "rad" } else { "m" };
-                let low = limit.min.is_some_and(|m| drive.value < m - 1e-6);
-                let high = limit.max.is_some_and(|m| drive.value > m + 1e-6);
-                if low || high {
-                    let show = |b: Option<f64>| b.map_or("-".into(), |b| format!("{b}"));
-                    let (value, lo, hi) = (drive.value, show(limit.min), show(limit.max));
-                    return Err(SceneError::new(
-                        format!("{path}[{index}].coordinates"),
-                        format!(
-                            "joint \"{}\": {name} starts at {value:.6} {unit}, outside its limits {lo} to {hi}",
-                            joint.name
-                        ),
-                    )
-                    .hint("start inside the limits, or widen them"));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn namer(&self) -> Namer {
         Namer {
             bodies: self.bodies.iter().map(|(id, b)| (b.name.clone(), id)).collect(),
             joints: self.joints.iter().map(|(id, j)| (j.name.clone(), id)).collect(),
+            ..Namer::default()
         }
     }
 
@@ -336,7 +333,7 @@ impl World {
         let mut namer = self.namer();
         self.keeping_state(|world| {
             let id = world.insert_joint(joint, "joint", &mut namer)?;
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            world.assemble_with(id)?;
             Ok(id)
         })
     }
@@ -381,9 +378,23 @@ impl World {
         self.keeping_state(|world| {
             let id = world.joints.insert(state);
             world.graph_version += 1;
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            world.assemble_with(id)?;
             Ok(id)
         })
+    }
+
+    /// Closes the joints after one of them is new. A problem is told of the joint that has it: of the new one as `joint`, of
+    /// others by their name; limits that others exceeded before are not the new joint's matter.
+    fn assemble_with(&mut self, new: JointId) -> Checked<()> {
+        let name = self.joint_name(new).unwrap_or_default().to_string();
+        let path = |joint: &JointState| match joint.name == name {
+            true => "joint".to_string(),
+            false => format!("joint \"{}\"", joint.name),
+        };
+        let others = self.joints.iter().filter(|(id, _)| *id != new);
+        let before: Vec<String> = others.flat_map(|(_, j)| j.limits_exceeded(&path(j))).map(|p| p.path).collect();
+        let problems = self.assemble(path);
+        problems.into_iter().find(|p| !before.contains(&p.path)).map_or(Ok(()), Err)
     }
 
     /// Runs a change and takes it back if it fails.
@@ -484,7 +495,7 @@ impl World {
             }
             world.graph_version += 1;
             world.forget_memory();
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })
+            world.assemble_with(id)
         })
     }
 
@@ -626,6 +637,13 @@ impl World {
         let index = checked.iter().position(|d| *d != Drive::default());
         let new = index.map_or_else(Drive::default, |k| checked[k].clone());
         let new = Drive { value: old.value, integral: old.integral, forces: old.forces, ..new };
+        if let (true, Some(joint)) = (new.limit != old.limit, self.joints.get(id)) {
+            let kind = joint.model.coordinates.iter().find(|c| c.0 == coordinate).map(|c| c.1);
+            if let Some(problem) = kind.and_then(|kind| new.limit_exceeded(coordinate, kind)) {
+                return Err(SceneError::new("limit", format!("joint \"{}\": {problem}", joint.name))
+                    .hint("move it inside first, by a motor or set_pose, or widen the limit"));
+            }
+        }
         let reshaped = new.shape() != old.shape();
         let soft_added = usize::from(new.is_soft()) > usize::from(old.is_soft());
         if let (true, Some(joint)) = (soft_added, self.joints.get(id)) {
@@ -654,7 +672,8 @@ impl World {
         self.change_drive(id, coordinate, |c| c.motor = motor)
     }
 
-    /// Sets, changes or removes the limit of a joint coordinate.
+    /// Sets, changes or removes the limit of a joint coordinate. A limit that excludes the present value is refused: it is hard,
+    /// and would throw the bodies there within one step.
     pub fn set_limit(&mut self, id: JointId, coordinate: &str, limit: Option<Limit>) -> Checked<()> {
         self.change_drive(id, coordinate, |c| c.limit = limit)
     }

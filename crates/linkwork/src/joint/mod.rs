@@ -14,6 +14,7 @@ pub(crate) mod rows;
 pub use black_box::BlackBox;
 pub(crate) use black_box::Held;
 
+use crate::error::SceneError;
 use crate::handle::{BodyId, JointId};
 use crate::math::{Placed, rotation};
 use crate::scene::{self, JointKind};
@@ -279,6 +280,16 @@ pub(crate) struct JointState {
 }
 
 impl JointState {
+    /// Coordinates that are outside their limits, as problems at `path`.
+    pub fn limits_exceeded(&self, path: &str) -> Vec<SceneError> {
+        let exceeded = |(drive, (name, kind)): (&Drive, &(&str, coordinate::CoordinateKind))| {
+            let problem = drive.limit_exceeded(name, *kind)?;
+            let error = SceneError::new(format!("{path}.coordinates"), format!("joint \"{}\": {problem}", self.name));
+            Some(error.hint("start inside the limits, or widen them"))
+        };
+        self.drives.iter().zip(self.model.coordinates).filter_map(exceeded).collect()
+    }
+
     pub fn is_coupling(&self) -> bool {
         self.coupling.is_some()
     }
