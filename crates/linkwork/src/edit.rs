@@ -636,7 +636,7 @@ impl World {
         let checked = compile::drives(kind, std::slice::from_ref(&description), "joint")?;
         let index = checked.iter().position(|d| *d != Drive::default());
         let new = index.map_or_else(Drive::default, |k| checked[k].clone());
-        let new = Drive { value: old.value, integral: old.integral, forces: old.forces, ..new };
+        let new = Drive { value: old.value, integral: old.integral, forces: old.forces, mean: old.mean, ..new };
         if let (true, Some(joint)) = (new.limit != old.limit, self.joints.get(id)) {
             let kind = joint.model.coordinates.iter().find(|c| c.0 == coordinate).map(|c| c.1);
             if let Some(problem) = kind.and_then(|kind| new.limit_exceeded(coordinate, kind)) {

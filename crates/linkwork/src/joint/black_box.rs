@@ -248,17 +248,20 @@ impl JointState {
         let relative = self.model.relative(a, b);
         let Some(held) = &mut self.model.black_box else { return };
         let columns = held.derivative(relative);
-        let mut wrench = [0.0; MAX_ROWS];
-        for (basis, force) in held.basis[..held.rank].iter().zip(self.memory.force) {
-            wrench.iter_mut().zip(basis).for_each(|(w, b)| *w += b * force);
-        }
-        let wrench = columns.map(|column| dot(&column, &wrench));
         let before = held.basis;
         if !held.follow(&columns) {
             self.memory.filled = 0;
         }
-        if held.basis != before {
-            for (force, basis) in self.memory.force.iter_mut().zip(&held.basis[..held.rank]) {
+        if held.basis == before {
+            return;
+        }
+        for forces in [&mut self.memory.force, &mut self.memory.mean_force] {
+            let mut wrench = [0.0; MAX_ROWS];
+            for (basis, force) in before[..held.rank].iter().zip(forces.iter()) {
+                wrench.iter_mut().zip(basis).for_each(|(w, b)| *w += b * force);
+            }
+            let wrench = columns.map(|column| dot(&column, &wrench));
+            for (force, basis) in forces.iter_mut().zip(&held.basis[..held.rank]) {
                 *force = dot(basis, &wrench);
             }
         }

@@ -18,8 +18,10 @@ pub(crate) struct Drive {
     pub value: f64,
     /// Time integral of a servo's error.
     pub integral: f64,
-    /// Mean forces over the last step (N, N m): limit, dry friction, motor.
+    /// Mean forces over the last substep, from which the next starts (N, N m): limit, dry friction, motor.
     pub forces: BoundedForces,
+    /// Mean forces over the last step.
+    pub mean: BoundedForces,
 }
 
 /// Forces of the bounded rows of a coordinate.

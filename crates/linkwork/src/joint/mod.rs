@@ -250,8 +250,10 @@ pub(crate) struct JointMemory {
     /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
     pub account: EnergyAccount,
     pub substep: f64,
-    /// Mean force of each row over the last step (N, N m).
+    /// Mean force of each row over the last substep, from which the next starts (N, N m).
     pub force: [f64; MAX_ROWS],
+    /// Mean force of each row over the last step.
+    pub mean_force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
 }

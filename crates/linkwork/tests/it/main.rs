@@ -7,6 +7,7 @@ mod random_mechanism;
 mod assembly;
 mod bad_input;
 mod black_box;
+mod controlled;
 mod couplings;
 mod determinism;
 mod editing;
