@@ -9,6 +9,8 @@ use glam::DVec3;
 const MOST_ITERATIONS: u32 = 60;
 /// Damping of the assembly's iteration per metre of error: it vanishes with the error, and so does what it costs.
 const ASSEMBLY_DAMPING: f64 = 0.1;
+/// Damping at which the assembly's steps are too small to be worth more of them.
+const MOST_CAUTION: f64 = 1e7;
 /// Above this angle a step the angular velocity is read off the poses, which bounds it by π/h.
 const FAST: f64 = 0.5;
 
@@ -163,14 +165,31 @@ impl Mechanism {
         let mut step = std::mem::take(&mut self.robust.residual);
         let mut iterations = 0;
         let (mut best, mut since_best) = (f64::INFINITY, 0);
+        // near a stretched pose the iteration overshoots and would end far from the least gap it met
+        let mut best_pose = self.pose.clone();
+        let mut caution = 1.0;
         loop {
             self.next.copy_from_slice(&self.pose);
             self.measure_errors();
             let worst = max_abs(self.error.iter().copied());
             since_best = if worst < 0.9 * best { 0 } else { since_best + 1 };
-            best = best.min(worst);
-            if worst < tolerance || iterations >= 200 || since_best > 25 || !worst.is_finite() {
+            // once it gets no nearer it goes on from the best with more damping, and so finds what gap must remain
+            let stuck = since_best > 25;
+            if worst < best {
+                best = worst;
+                best_pose.copy_from_slice(&self.pose);
+                caution = f64::max(1.0, 0.25 * caution);
+            } else if stuck {
+                self.pose.copy_from_slice(&best_pose);
+                caution *= 8.0;
+            }
+            if worst < tolerance || iterations >= 200 || caution > MOST_CAUTION || !worst.is_finite() {
+                self.pose.copy_from_slice(&best_pose);
                 break;
+            }
+            if stuck && worst > best {
+                self.next.copy_from_slice(&self.pose);
+                self.measure_errors();
             }
             self.robust.tensor.fill(glam::DMat3::ZERO);
             self.whiten_plainly();
@@ -178,7 +197,7 @@ impl Mechanism {
             self.write_rows();
             // springs do not act in assembly: they are infinitely soft
             self.sum_products(|_| INFINITELY_SOFT);
-            self.soften((ASSEMBLY_DAMPING * worst).min(1e-3));
+            self.soften((ASSEMBLY_DAMPING * worst).min(1e-3) * caution);
             self.factorise();
             for node in &self.layout.nodes {
                 for r in 0..node.rows as usize {
