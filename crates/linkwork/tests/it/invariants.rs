@@ -41,9 +41,10 @@ pub fn check(seed: u64, with: Ingredients, steps: usize) {
         let energy = run.world.energy();
         kinetic = kinetic.max(energy.kinetic);
         assert!(energy.total().is_finite(), "step {k}");
-        // the accurate step is symplectic: its energy swings with h² about a constant
+        // the accurate step is symplectic: its energy swings with h² about a constant, and the engine's account of it stops
+        // at 0.45 %, which is what the worst of these cases reaches; 1 % is what users are promised
         let rise = energy.total() - start;
-        assert!(rise <= 0.03 * kinetic + 1e-9, "step {k}: energy rises by {rise:e} of {kinetic:e} J, {:?}", run.kinds);
+        assert!(rise <= 0.01 * kinetic + 1e-9, "step {k}: energy rises by {rise:e} of {kinetic:e} J, {:?}", run.kinds);
         if free {
             let now = run.world.momentum();
             let linear = now.linear.distance(momentum.linear) / scale;
