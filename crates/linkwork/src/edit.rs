@@ -50,6 +50,7 @@ fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
         return Err(SceneError::new(path, format!("{v} is not finite")).hint("give three numbers"));
     }
     if v.abs().max_element() > most {
+        let v = compile::shown(v);
         return Err(SceneError::new(path, format!("{v} {unit} is beyond {most:e} {unit}")).hint("use SI units"));
     }
     Ok(v)
@@ -58,7 +59,7 @@ fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
 fn scalar(path: &str, value: f64, least: f64) -> Checked<f64> {
     match value.is_finite() && value >= least && value.abs() <= 1e12 {
         true => Ok(value),
-        false => Err(SceneError::new(path, format!("{value} must be finite and at least {least}"))),
+        false => Err(SceneError::new(path, format!("{value:?} must be finite and at least {least:?}"))),
     }
 }
 
@@ -76,7 +77,10 @@ fn quaternion(path: &str, w_x_y_z: [f64; 4]) -> Checked<DQuat> {
 fn check_geometry(path: &str, geometry: &Geometry) -> Checked<()> {
     let positive = |key: &str, value: f64| match value.is_finite() && value > 0.0 && value < FARTHEST {
         true => Ok(()),
-        false => Err(SceneError::new(format!("{path}.{key}"), format!("{value} m is not a positive length"))),
+        false => Err(SceneError::new(
+            format!("{path}.{key}"),
+            format!("{value:?} m is not a positive length below {FARTHEST:e} m"),
+        )),
     };
     match *geometry {
         Geometry::Sphere { radius } => positive("sphere.radius", radius),
@@ -257,9 +261,14 @@ impl World {
                 let error = SceneError::new(&at, format!("there is no joint \"{name}\" between bodies"));
                 match nearest(name, namer.joints.keys()) {
                     Some(close) => error.hint(format!("did you mean \"{close}\"?")),
-                    None => error,
+                    None => error.hint("couple joints between bodies: a coupling has no coordinate of its own"),
                 }
             })?;
+            if found.iter().any(|(other, _)| *other == id) {
+                return Err(
+                    SceneError::new(at, format!("joint \"{name}\" is coupled with itself")).hint("name another joint")
+                );
+            }
             let state = self.joints.get(id).filter(|j| !j.is_coupling() && !j.drives.is_empty());
             let Some(state) = state else {
                 return Err(SceneError::new(at, format!("joint \"{name}\" has no coordinate to couple"))
@@ -269,7 +278,7 @@ impl World {
         }
         let number = |key: &str, value: Option<f64>, hint: &str| match value {
             Some(v) if v.is_finite() && v != 0.0 && v.abs() < 1e9 => Ok(v),
-            Some(v) => Err(SceneError::new(format!("{path}.{key}"), format!("{v} is not a usable ratio")).hint(hint)),
+            Some(v) => Err(SceneError::new(format!("{path}.{key}"), format!("{v:?} is not a usable ratio")).hint(hint)),
             None => Err(SceneError::new(format!("{path}.{key}"), "missing").hint(hint)),
         };
         let factors = match joint.kind {
