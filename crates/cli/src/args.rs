@@ -110,7 +110,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write every N-th step to the CSV file
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = every, allow_negative_numbers = true)]
     pub every: u64,
     /// No progress bar and no summary
     #[arg(long, short)]
@@ -160,4 +160,12 @@ pub struct BenchOptions {
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How many steps make a line of the CSV file.
+fn every(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(format!("`{text}` is not a whole number of steps, 1 or more")),
+    }
 }

@@ -167,7 +167,7 @@ pub struct KindsReport {
 pub struct IterationsReport {
     /// To close the joints.
     pub joint_mean: f64,
-    /// To satisfy contacts and bounds.
+    /// To satisfy what is bounded: limits, friction, motors and contacts.
     pub contact_mean: f64,
 }
 
@@ -318,9 +318,12 @@ impl Report {
             ("step kinds", self.kinds_in_words()),
             ("iterations", format!("{} a step for joints", figure(self.iterations.joint_mean))),
         ];
-        if self.iterations.contact_mean > 0.0 || self.penetration.max_m > 0.0 {
-            let contact = figure(self.iterations.contact_mean);
-            lines.push(("contacts", format!("{contact} iterations, penetration {} m", figure(self.penetration.max_m))));
+        if self.iterations.contact_mean > 0.0 {
+            let bounded = figure(self.iterations.contact_mean);
+            lines.push(("bounded rows", format!("{bounded} sweeps a step (limits, friction, motors)")));
+        }
+        if self.penetration.max_m > 0.0 {
+            lines.push(("penetration", format!("{} m", figure(self.penetration.max_m))));
         }
         lines.push(("failed steps", self.failed_steps.to_string()));
         lines.push(("state hash", self.state_hash.clone()));

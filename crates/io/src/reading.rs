@@ -39,7 +39,8 @@ pub(crate) fn read<'a, 't, T: DeserializeOwned>(root: &'a Node<'t>, format: Form
         let found = reading.findings.borrow().len();
         match result {
             Ok(value) if found == 0 => return Ok(value),
-            _ if found >= ENOUGH || reading.set_aside.borrow().len() == known => {
+            // a root that is no table has been told of once and would be again
+            _ if found >= ENOUGH || reading.set_aside.borrow().len() == known || reading.is_set_aside(root) => {
                 return Err(reading.findings.into_inner());
             }
             _ => {}

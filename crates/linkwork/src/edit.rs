@@ -5,14 +5,13 @@ use crate::error::SceneError;
 use crate::handle::{BodyId, JointId};
 use crate::joint::compile::{self, is_coupling};
 use crate::joint::drive::Drive;
-use crate::joint::rows::Part;
-use crate::joint::{BlackBox, Coupling, CouplingTerm, JointModel, JointState};
+use crate::joint::{BlackBox, Coupling, CouplingTerm, Held, JointModel, JointState};
 use crate::math::inertia::{MassProperties, mass_properties};
 use crate::math::{Pose, Twist};
 use crate::scene::{Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Spring, WORLD};
 use crate::world::World;
 use glam::{DMat3, DQuat, DVec3};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 type Checked<T> = Result<T, SceneError>;
@@ -26,6 +25,20 @@ const FASTEST: f64 = 1e7;
 pub(crate) struct Namer {
     bodies: HashMap<String, BodyId>,
     joints: HashMap<String, JointId>,
+    /// Names of bodies and joints that have problems of their own: what depends on them is not looked at.
+    spoiled: [HashSet<String>; 2],
+}
+
+impl Namer {
+    pub(crate) fn spoil_body(&mut self, name: &str) {
+        self.spoiled[0].insert(name.to_string());
+    }
+
+    /// Whether a joint or coupling is about something whose own problem has been told.
+    fn depends_on_spoiled(&self, joint: &Joint) -> bool {
+        let bodies = [&joint.a, &joint.b].into_iter().flatten().any(|name| self.spoiled[0].contains(name));
+        bodies || joint.joints.iter().any(|name| self.spoiled[1].contains(name))
+    }
 }
 
 fn named(name: &str, what: &str, id: impl std::fmt::Debug) -> String {
@@ -37,6 +50,7 @@ fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
         return Err(SceneError::new(path, format!("{v} is not finite")).hint("give three numbers"));
     }
     if v.abs().max_element() > most {
+        let v = compile::shown(v);
         return Err(SceneError::new(path, format!("{v} {unit} is beyond {most:e} {unit}")).hint("use SI units"));
     }
     Ok(v)
@@ -45,7 +59,7 @@ fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
 fn scalar(path: &str, value: f64, least: f64) -> Checked<f64> {
     match value.is_finite() && value >= least && value.abs() <= 1e12 {
         true => Ok(value),
-        false => Err(SceneError::new(path, format!("{value} must be finite and at least {least}"))),
+        false => Err(SceneError::new(path, format!("{value:?} must be finite and at least {least:?}"))),
     }
 }
 
@@ -63,7 +77,10 @@ fn quaternion(path: &str, w_x_y_z: [f64; 4]) -> Checked<DQuat> {
 fn check_geometry(path: &str, geometry: &Geometry) -> Checked<()> {
     let positive = |key: &str, value: f64| match value.is_finite() && value > 0.0 && value < FARTHEST {
         true => Ok(()),
-        false => Err(SceneError::new(format!("{path}.{key}"), format!("{value} m is not a positive length"))),
+        false => Err(SceneError::new(
+            format!("{path}.{key}"),
+            format!("{value:?} m is not a positive length below {FARTHEST:e} m"),
+        )),
     };
     match *geometry {
         Geometry::Sphere { radius } => positive("sphere.radius", radius),
@@ -142,19 +159,26 @@ impl World {
     }
 
     pub(crate) fn insert_joints(&mut self, joints: &[Joint], namer: &mut Namer, problems: &mut Vec<SceneError>) {
+        let mut found = Vec::new();
         // couplings name joints that may stand after them
         for coupling in [false, true] {
             for (i, joint) in joints.iter().enumerate().filter(|(_, j)| is_coupling(j.kind) == coupling) {
-                match self.insert_joint(joint, &format!("joints[{i}]"), namer) {
-                    Ok(id) => {
-                        if let Some(joint) = self.joints.get_mut(id) {
-                            joint.scene_index = i;
-                        }
+                let inserted = match namer.depends_on_spoiled(joint) {
+                    true => None,
+                    false => {
+                        self.insert_joint(joint, &format!("joints[{i}]"), namer).map_err(|e| found.push((i, e))).ok()
                     }
-                    Err(problem) => problems.push(problem),
+                };
+                match inserted.and_then(|id| self.joints.get_mut(id)) {
+                    Some(inserted) => inserted.scene_index = i,
+                    None => {
+                        namer.spoiled[1].insert(joint.name.clone());
+                    }
                 }
             }
         }
+        found.sort_by_key(|(i, _)| *i);
+        problems.extend(found.into_iter().map(|(_, problem)| problem));
     }
 
     fn insert_joint(&mut self, joint: &Joint, path: &str, namer: &mut Namer) -> Checked<JointId> {
@@ -237,9 +261,14 @@ impl World {
                 let error = SceneError::new(&at, format!("there is no joint \"{name}\" between bodies"));
                 match nearest(name, namer.joints.keys()) {
                     Some(close) => error.hint(format!("did you mean \"{close}\"?")),
-                    None => error,
+                    None => error.hint("couple joints between bodies: a coupling has no coordinate of its own"),
                 }
             })?;
+            if found.iter().any(|(other, _)| *other == id) {
+                return Err(
+                    SceneError::new(at, format!("joint \"{name}\" is coupled with itself")).hint("name another joint")
+                );
+            }
             let state = self.joints.get(id).filter(|j| !j.is_coupling() && !j.drives.is_empty());
             let Some(state) = state else {
                 return Err(SceneError::new(at, format!("joint \"{name}\" has no coordinate to couple"))
@@ -249,7 +278,7 @@ impl World {
         }
         let number = |key: &str, value: Option<f64>, hint: &str| match value {
             Some(v) if v.is_finite() && v != 0.0 && v.abs() < 1e9 => Ok(v),
-            Some(v) => Err(SceneError::new(format!("{path}.{key}"), format!("{v} is not a usable ratio")).hint(hint)),
+            Some(v) => Err(SceneError::new(format!("{path}.{key}"), format!("{v:?} is not a usable ratio")).hint(hint)),
             None => Err(SceneError::new(format!("{path}.{key}"), "missing").hint(hint)),
         };
         let factors = match joint.kind {
@@ -294,35 +323,11 @@ impl World {
         })
     }
 
-    pub(crate) fn check_limits_at_start(&self, path: &str) -> Checked<()> {
-        for (_, joint) in self.joints.iter() {
-            let index = joint.scene_index;
-            for (drive, (name, kind)) in joint.drives.iter().zip(joint.model.coordinates) {
-                let Some(limit) = drive.limit else { continue };
-                let unit = if kind.is_angle() { "rad" } else { "m" };
-                let low = limit.min.is_some_and(|m| drive.value < m - 1e-6);
-                let high = limit.max.is_some_and(|m| drive.value > m + 1e-6);
-                if low || high {
-                    let show = |b: Option<f64>| b.map_or("-".into(), |b| format!("{b}"));
-                    let (value, lo, hi) = (drive.value, show(limit.min), show(limit.max));
-                    return Err(SceneError::new(
-                        format!("{path}[{index}].coordinates"),
-                        format!(
-                            "joint \"{}\": {name} starts at {value:.6} {unit}, outside its limits {lo} to {hi}",
-                            joint.name
-                        ),
-                    )
-                    .hint("start inside the limits, or widen them"));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn namer(&self) -> Namer {
         Namer {
             bodies: self.bodies.iter().map(|(id, b)| (b.name.clone(), id)).collect(),
             joints: self.joints.iter().map(|(id, j)| (j.name.clone(), id)).collect(),
+            ..Namer::default()
         }
     }
 
@@ -337,12 +342,13 @@ impl World {
         let mut namer = self.namer();
         self.keeping_state(|world| {
             let id = world.insert_joint(joint, "joint", &mut namer)?;
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            world.assemble_with(id)?;
             Ok(id)
         })
     }
 
-    /// Adds a joint that a function defines, between frames on two bodies (`None`: the world).
+    /// Adds a joint that a function defines, between frames on two bodies (`None`: the world). A frame without a reference has
+    /// the body's own axes, turned the shortest way from z to its axis.
     pub fn add_black_box_joint(
         &mut self,
         name: &str,
@@ -361,20 +367,43 @@ impl World {
         let mut joint = Joint::new(JointKind::Fixed, name, body_name(&a)?, body_name(&b)?);
         let frame = |side: &Option<(BodyId, Frame)>| {
             let mut frame = side.map_or(Frame::default(), |s| s.1);
-            frame.reference = frame.reference.or(Some(DVec3::from(frame.axis).any_orthogonal_vector().into()));
+            // the shortest turn from z to the axis carries x along: a frame of which nothing is said is the body's own
+            let z = DVec3::from(frame.axis).try_normalize().unwrap_or(DVec3::Z);
+            let x = DQuat::from_rotation_arc(DVec3::Z, z) * DVec3::X;
+            frame.reference = frame.reference.or(Some(x.into()));
             frame
         };
         joint.frame_a = Some(frame(&a));
         joint.frame_b = Some(frame(&b));
         let mut state = self.joint_state(&joint, "joint", &namer)?;
-        state.model.parts = &[Part::BlackBox];
-        state.model.black_box = Some(black_box);
+        let body = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id));
+        let place = |id: Option<BodyId>| body(id).map_or(crate::math::Placed::WORLD, BodyState::placed);
+        let relative = state.model.relative(&place(state.a), &place(state.b));
+        let held = Held::new(black_box, relative).map_err(|problem| {
+            SceneError::new("joint", format!("black-box joint \"{name}\": {problem}"))
+                .hint("the function must map every pose near the start to the nearest allowed one, smoothly, and an allowed one to itself")
+        })?;
+        state.model.hold_black_box(held);
         self.keeping_state(|world| {
             let id = world.joints.insert(state);
             world.graph_version += 1;
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })?;
+            world.assemble_with(id)?;
             Ok(id)
         })
+    }
+
+    /// Closes the joints after one of them is new. A problem is told of the joint that has it: of the new one as `joint`, of
+    /// others by their name; limits that others exceeded before are not the new joint's matter.
+    fn assemble_with(&mut self, new: JointId) -> Checked<()> {
+        let name = self.joint_name(new).unwrap_or_default().to_string();
+        let path = |joint: &JointState| match joint.name == name {
+            true => "joint".to_string(),
+            false => format!("joint \"{}\"", joint.name),
+        };
+        let others = self.joints.iter().filter(|(id, _)| *id != new);
+        let before: Vec<String> = others.flat_map(|(_, j)| j.limits_exceeded(&path(j))).map(|p| p.path).collect();
+        let problems = self.assemble(path);
+        problems.into_iter().find(|p| !before.contains(&p.path)).map_or(Ok(()), Err)
     }
 
     /// Runs a change and takes it back if it fails.
@@ -475,7 +504,7 @@ impl World {
             }
             world.graph_version += 1;
             world.forget_memory();
-            world.assemble("joints").map_err(|e| SceneError { path: "joint".into(), ..e })
+            world.assemble_with(id)
         })
     }
 
@@ -616,7 +645,14 @@ impl World {
         let checked = compile::drives(kind, std::slice::from_ref(&description), "joint")?;
         let index = checked.iter().position(|d| *d != Drive::default());
         let new = index.map_or_else(Drive::default, |k| checked[k].clone());
-        let new = Drive { value: old.value, integral: old.integral, forces: old.forces, ..new };
+        let new = Drive { value: old.value, integral: old.integral, forces: old.forces, mean: old.mean, ..new };
+        if let (true, Some(joint)) = (new.limit != old.limit, self.joints.get(id)) {
+            let kind = joint.model.coordinates.iter().find(|c| c.0 == coordinate).map(|c| c.1);
+            if let Some(problem) = kind.and_then(|kind| new.limit_exceeded(coordinate, kind)) {
+                return Err(SceneError::new("limit", format!("joint \"{}\": {problem}", joint.name))
+                    .hint("move it inside first, by a motor or set_pose, or widen the limit"));
+            }
+        }
         let reshaped = new.shape() != old.shape();
         let soft_added = usize::from(new.is_soft()) > usize::from(old.is_soft());
         if let (true, Some(joint)) = (soft_added, self.joints.get(id)) {
@@ -645,7 +681,8 @@ impl World {
         self.change_drive(id, coordinate, |c| c.motor = motor)
     }
 
-    /// Sets, changes or removes the limit of a joint coordinate.
+    /// Sets, changes or removes the limit of a joint coordinate. A limit that excludes the present value is refused: it is hard,
+    /// and would throw the bodies there within one step.
     pub fn set_limit(&mut self, id: JointId, coordinate: &str, limit: Option<Limit>) -> Checked<()> {
         self.change_drive(id, coordinate, |c| c.limit = limit)
     }

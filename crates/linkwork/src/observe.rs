@@ -37,7 +37,10 @@ pub struct Momentum {
     pub angular: DVec3,
 }
 
-/// What a joint transmits: the wrench on b at b's anchor, mean over the last step, world axes. a feels the opposite.
+/// What a joint transmits: the wrench on b at b's anchor, world axes. a feels the opposite.
+///
+/// It is the mean over the last step, that is impulse by time, over all the substeps that were taken. What a joint holds along
+/// directions that turn with its bodies is averaged along those directions and shown where they point at the end of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reaction {
     /// Of the joint as a whole: what it holds and what drives it.
@@ -221,9 +224,9 @@ impl World {
                 value: kind.unwrapped(&joint.model, &a, &b, drive.value),
                 velocity: kind.row(&joint.model, &a, &b).velocity(&ua, &ub),
                 is_angle: kind.is_angle(),
-                limit_force: drive.forces.limit,
-                friction_force: drive.forces.friction,
-                motor_force: drive.forces.motor,
+                limit_force: drive.mean.limit,
+                friction_force: drive.mean.friction,
+                motor_force: drive.mean.motor,
             }
         };
         Some(joint.model.coordinates.iter().zip(&joint.drives).map(reading).collect())
@@ -278,14 +281,14 @@ impl World {
             wrench.torque += (row.ang_b - anchor.cross(row.lin)) * force;
         };
         for r in 0..hard {
-            add(&rows[r], joint.memory.force[r]);
+            add(&rows[r], joint.memory.mean_force[r]);
         }
         let mut soft_row = hard;
         for (drive, (_, kind)) in joint.drives.iter().zip(m.coordinates) {
-            let bounded = drive.forces.limit + drive.forces.friction + drive.forces.motor + drive.force();
+            let bounded = drive.mean.limit + drive.mean.friction + drive.mean.motor + drive.force();
             let mut force = bounded;
             if drive.is_soft() && soft_row < MAX_ROWS {
-                force += joint.memory.force[soft_row];
+                force += joint.memory.mean_force[soft_row];
                 soft_row += 1;
             }
             if force != 0.0 {

@@ -24,9 +24,18 @@ pub struct Scratch {
 /// On an error the world is exactly as before.
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
-    let h = params.dt;
     scratch.lay_out(world);
-    world.reassemble_if_posed(scratch)?;
+    let before = world.reassemble_if_posed(scratch)?;
+    advance(world, scratch, params).inspect_err(|_| {
+        if let Some(before) = &before {
+            world.restore(before);
+        }
+    })
+}
+
+/// The stages of a step of a closed world; nothing changes before all of them are known to give numbers.
+fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
+    let h = params.dt;
 
     // 1 joints: every mechanism by itself, in working memory
     let mut report = StepReport::default();

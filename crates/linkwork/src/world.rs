@@ -64,8 +64,8 @@ impl World {
     ///
     /// Every problem found is reported with its path; nothing is half-built.
     pub fn build(scene: &Scene) -> Result<World, BuildError> {
-        let mut world = World::new(scene.gravity)?;
-        let mut problems = Vec::new();
+        let mut world = World::new([0.0; 3])?;
+        let mut problems = Vec::from_iter(world.set_gravity(scene.gravity).err());
         let stepping = [("step.dt", scene.step.dt), ("step.duration", scene.step.duration)];
         for (path, value) in stepping {
             if !(value.is_finite() && value > 0.0) {
@@ -74,16 +74,16 @@ impl World {
         }
         let mut namer = Namer::default();
         for (i, body) in scene.bodies.iter().enumerate() {
-            problems.extend(world.insert_body(body, &format!("bodies[{i}]"), &mut namer).err());
+            if let Err(problem) = world.insert_body(body, &format!("bodies[{i}]"), &mut namer) {
+                namer.spoil_body(&body.name);
+                problems.push(problem);
+            }
         }
+        world.insert_joints(&scene.joints, &mut namer, &mut problems);
         if problems.is_empty() {
-            world.insert_joints(&scene.joints, &mut namer, &mut problems);
+            problems = world.assemble(|joint| format!("joints[{}]", joint.scene_index));
         }
-        if !problems.is_empty() {
-            return Err(BuildError { problems });
-        }
-        world.assemble("joints")?;
-        Ok(world)
+        if problems.is_empty() { Ok(world) } else { Err(BuildError { problems }) }
     }
 
     /// Simulated time, s.
@@ -111,42 +111,50 @@ impl World {
         self.graph_version += 1;
     }
 
-    /// Closes the joints from where the bodies are, and makes the velocities fit.
-    pub(crate) fn assemble(&mut self, path: &str) -> Result<(), SceneError> {
+    /// Closes the joints from where the bodies are, and makes the velocities fit. Problems are of the joints that `path` names.
+    pub(crate) fn assemble(&mut self, path: impl Fn(&JointState) -> String) -> Vec<SceneError> {
         let mut scratch = Scratch::default();
         scratch.lay_out(self);
         let (assembly, open) = self.close_mechanisms(&mut scratch);
-        if let Some((joint, gap)) = open {
-            let name = self.joints.at(joint as usize).map_or("?", |j| &j.name);
-            let index = self.joints.at(joint as usize).map_or(0, |j| j.scene_index);
-            return Err(SceneError::new(
-                format!("{path}[{index}]"),
-                format!("joint \"{name}\" cannot be closed at the start: {gap:.3e} m or rad remain"),
-            )
-            .hint("check the positions of its bodies, the link lengths, and joints that contradict each other"));
+        if !open.is_empty() {
+            let problem = |(joint, gap): &(u32, f64)| {
+                let joint = self.joints.at(*joint as usize)?;
+                let name = &joint.name;
+                Some(
+                    SceneError::new(
+                        path(joint),
+                        format!("joint \"{name}\" cannot be closed at the start: {gap:.3e} m or rad remain"),
+                    )
+                    .hint("check the positions of its bodies, the link lengths, and joints that contradict each other"),
+                )
+            };
+            return open.iter().filter_map(problem).collect();
         }
         self.assembly = assembly;
         self.fit_velocities(&mut scratch);
         self.disturbed = false;
-        self.check_limits_at_start(path)
+        self.joints.iter().flat_map(|(_, joint)| joint.limits_exceeded(&path(joint))).collect()
     }
 
-    /// Brings every mechanism's poses onto its joints. Returns the slot and gap of a joint that stays open; then nothing has changed.
-    fn close_mechanisms(&mut self, scratch: &mut Scratch) -> (Assembly, Option<(u32, f64)>) {
+    /// Brings every mechanism's poses onto its joints. Returns slot and gap of the worst joint of each mechanism that stays
+    /// open; if there is one, nothing has changed.
+    fn close_mechanisms(&mut self, scratch: &mut Scratch) -> (Assembly, Vec<(u32, f64)>) {
         let mut assembly = Assembly::default();
+        let mut open = Vec::new();
         for mechanism in scratch.mechanisms_mut() {
             mechanism.gather(&self.bodies, &self.joints, self.gravity);
             let closed = mechanism.assemble();
             assembly.merge(&closed.assembly);
-            if let Some(open) = closed.open {
-                return (assembly, Some(open));
-            }
+            open.extend(closed.open);
+        }
+        if !open.is_empty() {
+            return (assembly, open);
         }
         for mechanism in scratch.mechanisms_mut() {
             mechanism.scatter_poses(&mut self.bodies);
         }
         self.read_coordinates();
-        (assembly, None)
+        (assembly, open)
     }
 
     fn fit_velocities(&mut self, scratch: &mut Scratch) {
@@ -157,18 +165,20 @@ impl World {
         }
     }
 
-    /// Before a step: closes joints of bodies that the user has moved.
-    pub(crate) fn reassemble_if_posed(&mut self, scratch: &mut Scratch) -> Result<(), StepError> {
+    /// Before a step: closes joints of bodies that the user has moved. Returns the state from before if there were any, for
+    /// the case that the step fails.
+    pub(crate) fn reassemble_if_posed(&mut self, scratch: &mut Scratch) -> Result<Option<Snapshot>, StepError> {
         if !self.posed {
-            return Ok(());
+            return Ok(None);
         }
+        let before = self.snapshot();
         let (_, open) = self.close_mechanisms(scratch);
-        if let Some((joint, gap)) = open {
+        if let Some(&(joint, gap)) = open.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
             let joint = self.joints.at(joint as usize).map_or("?", |j| &j.name).to_string();
             return Err(StepError::CannotAssemble { joint, gap });
         }
         self.posed = false;
-        Ok(())
+        Ok(Some(before))
     }
 
     pub(crate) fn velocities_disturbed(&self) -> bool {
@@ -192,6 +202,9 @@ impl World {
                 id.and_then(|id| bodies.get(id)).map_or(crate::math::Placed::WORLD, BodyState::placed)
             };
             let (a, b) = (place(joint.a), place(joint.b));
+            if joint.model.black_box.is_some() {
+                joint.follow_black_box(&a, &b);
+            }
             for (drive, (_, kind)) in joint.drives.iter_mut().zip(joint.model.coordinates) {
                 drive.value = kind.unwrapped(&joint.model, &a, &b, drive.value);
             }

@@ -47,7 +47,7 @@ impl Parameter {
         }
         if value < self.min || value > self.max {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-            return Some(format!("{value} is outside {} to {}{unit}", self.min, self.max));
+            return Some(format!("{} is outside {} to {}{unit}", shown(value), self.min, self.max));
         }
         if self.integer && value.fract() != 0.0 {
             return Some(format!("{value} is not a whole number"));
@@ -162,4 +162,9 @@ fn keystrokes_between(left: &str, right: &str) -> usize {
         previous = current;
     }
     previous[right.len()]
+}
+
+/// A number; one of many digits by its power of ten.
+fn shown(value: f64) -> String {
+    if value.abs() < 1e16 { value.to_string() } else { format!("{value:e}") }
 }

@@ -210,3 +210,12 @@ fn an_editor_may_name_the_schema() {
         assert_eq!(parse_scene(text, format, "scene").unwrap().name, "x");
     }
 }
+
+/// A root of the wrong kind was told of twice.
+#[test]
+fn a_file_that_is_no_table_is_told_of_once() {
+    for text in ["[1, 2]", "\"x\"", "3", "null"] {
+        let error = refused(text, Format::Json);
+        assert_eq!(listed(&error).len(), 1, "{text}: {error}");
+    }
+}

@@ -86,13 +86,18 @@ pub(crate) fn is_coupling(kind: JointKind) -> bool {
     matches!(kind, JointKind::Gear | JointKind::Rack | JointKind::Differential)
 }
 
+/// Three numbers, large ones without a row of zeros.
+pub(crate) fn shown(v: DVec3) -> String {
+    format!("[{:?}, {:?}, {:?}]", v.x, v.y, v.z)
+}
+
 fn vector(path: &str, key: &str, v: [f64; 3]) -> Checked<DVec3> {
     let v = DVec3::from(v);
     if !v.is_finite() {
         return Err(SceneError::new(format!("{path}.{key}"), format!("{v} is not finite")).hint("give three numbers"));
     }
     if v.abs().max_element() > 1e9 {
-        return Err(SceneError::new(format!("{path}.{key}"), format!("{v} is beyond 1e9")).hint("use metres"));
+        return Err(SceneError::new(format!("{path}.{key}"), format!("{} is beyond 1e9", shown(v))).hint("use metres"));
     }
     Ok(v)
 }
@@ -283,14 +288,14 @@ fn drive(kind: CoordinateKind, name: &str, c: &Coordinate, path: &str) -> Checke
 fn not_negative(path: &str, value: f64) -> Checked<()> {
     match value.is_finite() && value >= 0.0 {
         true => Ok(()),
-        false => Err(SceneError::new(path, format!("{value} must be finite and not negative"))),
+        false => Err(SceneError::new(path, format!("{value:?} must be finite and not negative"))),
     }
 }
 
 fn finite(path: &str, value: f64) -> Checked<()> {
     match value.is_finite() && value.abs() <= 1e15 {
         true => Ok(()),
-        false => Err(SceneError::new(path, format!("{value} is not a usable number")).hint("magnitudes up to 1e15")),
+        false => Err(SceneError::new(path, format!("{value:?} is not a usable number")).hint("magnitudes up to 1e15")),
     }
 }
 

@@ -1,6 +1,10 @@
 //! What acts on a joint coordinate: limit, dry friction, damping, spring, motor.
 
+use super::coordinate::CoordinateKind;
 use crate::scene::{Limit, Motor, Spring};
+
+/// How far outside its limit a coordinate may be and count as inside, m or rad.
+const LIMIT_SLACK: f64 = 1e-6;
 
 /// What acts on one coordinate of a joint, and the state that belongs to it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,8 +18,10 @@ pub(crate) struct Drive {
     pub value: f64,
     /// Time integral of a servo's error.
     pub integral: f64,
-    /// Mean forces over the last step (N, N m): limit, dry friction, motor.
+    /// Mean forces over the last substep, from which the next starts (N, N m): limit, dry friction, motor.
     pub forces: BoundedForces,
+    /// Mean forces over the last step.
+    pub mean: BoundedForces,
 }
 
 /// Forces of the bounded rows of a coordinate.
@@ -104,6 +110,23 @@ impl Drive {
             Some(Motor::Force { value }) => value,
             _ => 0.0,
         }
+    }
+
+    /// Says how the present value is outside the limit, if it is by more than what steps leave open.
+    pub fn limit_exceeded(&self, name: &str, kind: CoordinateKind) -> Option<String> {
+        let limit = self.limit?;
+        let low = limit.min.is_some_and(|m| self.value < m - LIMIT_SLACK);
+        let high = limit.max.is_some_and(|m| self.value > m + LIMIT_SLACK);
+        if !low && !high {
+            return None;
+        }
+        let unit = if kind.is_angle() { "rad" } else { "m" };
+        let range = match (limit.min, limit.max) {
+            (Some(min), Some(max)) => format!("from {min} to {max} {unit}"),
+            (Some(min), None) => format!("from {min} {unit} up"),
+            (None, max) => format!("up to {} {unit}", max.unwrap_or_default()),
+        };
+        Some(format!("{name} is at {:.6} {unit}, outside its limits {range}", self.value))
     }
 
     /// Whether anything acts at all that the step must look at.

@@ -12,14 +12,15 @@ mod finite_differences;
 pub(crate) mod rows;
 
 pub use black_box::BlackBox;
+pub(crate) use black_box::Held;
 
+use crate::error::SceneError;
 use crate::handle::{BodyId, JointId};
 use crate::math::{Placed, rotation};
 use crate::scene::{self, JointKind};
 use drive::Drive;
 use glam::{DMat3, DQuat, DVec3};
 use rows::{Part, Row};
-use std::sync::Arc;
 
 /// Most rows a joint can have: a joint between two rigid bodies has six relative freedoms.
 pub(crate) const MAX_ROWS: usize = 6;
@@ -58,6 +59,17 @@ pub(crate) fn parts_of(kind: JointKind) -> &'static [Part] {
     }
 }
 
+/// The parts of a black-box joint, by its rows.
+static BLACK_BOXES: [[Part; 1]; MAX_ROWS + 1] = [
+    [Part::BlackBox(0)],
+    [Part::BlackBox(1)],
+    [Part::BlackBox(2)],
+    [Part::BlackBox(3)],
+    [Part::BlackBox(4)],
+    [Part::BlackBox(5)],
+    [Part::BlackBox(6)],
+];
+
 /// The geometry of a joint: anchors and frames in the principal frames of its bodies.
 #[derive(Clone)]
 pub(crate) struct JointModel {
@@ -79,7 +91,7 @@ pub(crate) struct JointModel {
     /// Zero of a universal joint's angles.
     pub zero_a: f64,
     pub zero_b: f64,
-    pub black_box: Option<Arc<dyn BlackBox>>,
+    pub black_box: Option<Box<Held>>,
 }
 
 impl JointModel {
@@ -102,16 +114,33 @@ impl JointModel {
         }
     }
 
+    /// Holds what a user's function says, and nothing else.
+    pub fn hold_black_box(&mut self, held: Held) {
+        self.parts = &BLACK_BOXES[held.rank()];
+        self.black_box = Some(Box::new(held));
+    }
+
+    /// Takes over what changes in another copy of this model as the world moves; whether anything did.
+    pub fn follow(&mut self, of_world: &JointModel) -> bool {
+        match (&mut self.black_box, &of_world.black_box) {
+            (Some(held), Some(from)) => held.take_basis(from),
+            _ => false,
+        }
+    }
+
     /// Number of hard rows.
     pub fn row_count(&self) -> usize {
         self.parts.iter().map(|p| p.rows()).sum()
     }
 
     pub fn row_is_angle(&self, row: usize) -> bool {
+        if let Some(held) = &self.black_box {
+            return held.is_angle(row);
+        }
         let mut first = 0;
         for part in self.parts {
             if row < first + part.rows() {
-                return part.is_angle(row - first);
+                return part.is_angle();
             }
             first += part.rows();
         }
@@ -228,8 +257,10 @@ pub(crate) struct JointMemory {
     /// Rows (bits) that must be kept although their pivots are small.
     pub needed: u8,
     pub substep: f64,
-    /// Mean force of each row over the last step (N, N m).
+    /// Mean force of each row over the last substep, from which the next starts (N, N m).
     pub force: [f64; MAX_ROWS],
+    /// Mean force of each row over the last step.
+    pub mean_force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
 }
@@ -268,6 +299,16 @@ pub(crate) struct JointState {
 }
 
 impl JointState {
+    /// Coordinates that are outside their limits, as problems at `path`.
+    pub fn limits_exceeded(&self, path: &str) -> Vec<SceneError> {
+        let exceeded = |(drive, (name, kind)): (&Drive, &(&str, coordinate::CoordinateKind))| {
+            let problem = drive.limit_exceeded(name, *kind)?;
+            let error = SceneError::new(format!("{path}.coordinates"), format!("joint \"{}\": {problem}", self.name));
+            Some(error.hint("start inside the limits, or widen them"))
+        };
+        self.drives.iter().zip(self.model.coordinates).filter_map(exceeded).collect()
+    }
+
     pub fn is_coupling(&self) -> bool {
         self.coupling.is_some()
     }

@@ -12,7 +12,8 @@
 //! | distance | \|d\| − length | as a line with t = d/\|d\| that turns with both |
 //! | helix | z·d − lead·angle | line along z minus lead times ±z |
 //!
-//! The table is Bender and Schmitt 2006, section 3, with lever arms as docs/method.md derives them.
+//! The first five and their sums are Bender and Schmitt 2006, sections 4.2 to 4.4, with lever arms as docs/method.md derives
+//! them; distance and helix are not in that paper.
 
 use super::coordinate::CoordinateKind;
 use super::{JointModel, Motion};
@@ -57,7 +58,8 @@ pub(crate) enum Part {
     ConstantAngle,
     Distance,
     Helix,
-    BlackBox,
+    /// A user's function, with its number of rows.
+    BlackBox(u8),
 }
 
 impl Part {
@@ -66,17 +68,13 @@ impl Part {
             Part::PointOnPoint | Part::OrientationFixed => 3,
             Part::PointOnLine | Part::CommonAxis => 2,
             Part::PointOnPlane | Part::ConstantAngle | Part::Distance | Part::Helix => 1,
-            Part::BlackBox => 6,
+            Part::BlackBox(rows) => rows as usize,
         }
     }
 
-    /// Whether row `k` measures an angle (rad) rather than a length (m).
-    pub fn is_angle(self, k: usize) -> bool {
-        match self {
-            Part::OrientationFixed | Part::CommonAxis | Part::ConstantAngle => true,
-            Part::BlackBox => k >= 3,
-            _ => false,
-        }
+    /// Whether the rows measure an angle (rad) rather than a length (m); a black box knows that by row.
+    pub fn is_angle(self) -> bool {
+        matches!(self, Part::OrientationFixed | Part::CommonAxis | Part::ConstantAngle)
     }
 
     /// Writes the errors; `turn` is the unwrapped angle near which a helix counts its turns.
@@ -112,7 +110,7 @@ impl Part {
                 let along = (a.r * m.frame_a.z_axis).dot(m.gap(a, b));
                 out[0] = along - m.lead * CoordinateKind::Angle.unwrapped(m, a, b, turn);
             }
-            Part::BlackBox => out[..6].copy_from_slice(&m.black_box_error(a, b)),
+            Part::BlackBox(rows) => out[..rows as usize].copy_from_slice(&m.black_box_error(a, b)[..rows as usize]),
         }
     }
 
@@ -149,7 +147,7 @@ impl Part {
                 let z = a.r * m.frame_a.z_axis;
                 out[0] = m.sliding_row(a, b, z).plus(&Row::turning(z).scaled(-m.lead));
             }
-            Part::BlackBox => m.black_box_rows(a, b, out),
+            Part::BlackBox(_) => m.black_box_rows(a, b, out),
         }
     }
 
@@ -183,7 +181,7 @@ impl Part {
                 let across = rate - n * n.dot(rate);
                 out[0] = n.dot(m.gap_bias(a, b, ua, ub)) + across.length_squared() / length;
             }
-            Part::BlackBox => m.black_box_bias(a, b, ua, ub, out),
+            Part::BlackBox(_) => m.black_box_bias(a, b, ua, ub, out),
         }
     }
 }

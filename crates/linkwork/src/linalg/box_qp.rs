@@ -133,7 +133,7 @@ fn newton_step(w: &[f64], n: usize, scratch: &mut BoxScratch) {
     for k in 0..m {
         let scale = w[scratch.free[k] * n + scratch.free[k]];
         let pivot = a[k * m + k];
-        if pivot <= super::DROP_FRACTIONS[1] * scale {
+        if pivot <= super::DROP_FRACTIONS[2] * scale {
             a[k * m + k] = 0.0;
             for i in k + 1..m {
                 a[i * m + k] = 0.0;

@@ -8,10 +8,10 @@ pub(crate) mod supernodal;
 
 /// A pivot below a fraction of its original diagonal belongs to a row that others already imply: the row is dropped.
 ///
-/// Measured at start poses: genuine pivots of the scissor lifts and the strandbeest were above 1e-5, rounding in the lifts
-/// below 1e-7. The first of these lies between; the next is tried when a test finds a constraint lost
+/// Measured: genuine pivots of the scissor lifts and the strandbeest are above 1e-5, rounding in the lifts below 3e-6 (220
+/// pairs) or 1e-6 (50 pairs). The first of these lies between; the next is tried when a test finds a constraint lost
 /// (docs/method.md, Linear algebra).
-pub(crate) const DROP_FRACTIONS: [f64; 5] = [1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
+pub(crate) const DROP_FRACTIONS: [f64; 6] = [5e-6, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
 /// The same for mechanisms without loops, whose rows are always independent: only what is numerically zero is dropped,
 /// so that a ton on a gram keeps its joint.
 pub(crate) const DROP_FRACTION_OF_TREES: f64 = 1e-14;

@@ -68,15 +68,15 @@ impl Mechanism {
 
     /// Starts the position stage from what the last steps remembered, extrapolated.
     fn guess_impulses(&mut self, h: f64) {
-        // where the last impulses were good enough as they are, extrapolation would only make their rounding grow
-        let pays = self.last_iterations >= 2;
+        // where the last impulses were good enough as they are, or nothing moves, extrapolation would only make rounding grow
+        let pays = self.last_iterations >= 2 && !self.is_immobile();
         if self.bounded.is_empty() && !pays && self.filled > 0 {
             let scale = h / self.filled_step;
             self.impulse.iter_mut().zip(&self.last_impulse).for_each(|(p, l)| *p = scale * l);
             Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
             return;
         }
-        self.extrapolate_past(h);
+        self.extrapolate_past(h, pays);
         if !self.remembers_curvature() {
             Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
             return;
@@ -99,10 +99,10 @@ impl Mechanism {
     }
 
     /// What the last steps remembered, carried on to this one, into `impulse`.
-    fn extrapolate_past(&mut self, h: f64) {
+    fn extrapolate_past(&mut self, h: f64, pays: bool) {
         let [p1, p2, p3, p4] = &self.past;
         let rows = self.impulse.iter_mut().enumerate();
-        match if self.filled_step == h { self.filled } else { self.filled.min(1) } {
+        match if pays && self.filled_step == h { self.filled } else { self.filled.min(1) } {
             4 => rows.for_each(|(k, p)| *p = 4.0 * (p1[k] + p3[k]) - 6.0 * p2[k] - p4[k]),
             3 => rows.for_each(|(k, p)| *p = 3.0 * (p1[k] - p2[k]) + p3[k]),
             2 => rows.for_each(|(k, p)| *p = 2.0 * p1[k] - p2[k]),

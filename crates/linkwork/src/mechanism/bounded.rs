@@ -43,7 +43,9 @@ pub(super) struct BoundedRows {
     pub first: Vec<f64>,
     second: Vec<f64>,
     trial: Vec<f64>,
-    forces: Vec<f64>,
+    pub forces: Vec<f64>,
+    /// Impulses over the whole step, of which the forces may be those of a substep.
+    pub force_sum: Vec<f64>,
     column: Vec<f64>,
     motion: Vec<Hat>,
     scratch: BoxScratch,
@@ -71,6 +73,7 @@ impl BoundedRows {
             second: vec![0.0; n],
             trial: vec![0.0; n],
             forces: vec![0.0; n],
+            force_sum: vec![0.0; n],
             column: vec![0.0; layout.rows],
             motion: vec![[0.0; 6]; layout.movable],
             scratch: BoxScratch::new(n),
@@ -111,16 +114,23 @@ impl BoundedRows {
         self.sweeps = 0;
     }
 
-    pub fn scatter(&self, layout: &Layout, joints: &mut Joints) {
+    pub fn scatter(&self, layout: &Layout, joints: &mut Joints, h: f64) {
         for (k, b) in layout.bounded.iter().enumerate() {
             let Some(joint) = joints.at_mut(b.joint as usize) else { continue };
-            let forces = &mut joint.drives[b.coordinate as usize].forces;
-            match b.kind {
-                BoundedKind::Limit => forces.limit = self.forces[k],
-                BoundedKind::Friction => forces.friction = self.forces[k],
-                BoundedKind::Motor => forces.motor = self.forces[k],
+            let drive = &mut joint.drives[b.coordinate as usize];
+            for (forces, force) in [(&mut drive.forces, self.forces[k]), (&mut drive.mean, self.force_sum[k] / h)] {
+                match b.kind {
+                    BoundedKind::Limit => forces.limit = force,
+                    BoundedKind::Friction => forces.friction = force,
+                    BoundedKind::Motor => forces.motor = force,
+                }
             }
         }
+    }
+
+    /// Counts the forces of a substep of length `h`.
+    pub fn add_to_sum(&mut self, h: f64) {
+        self.force_sum.iter_mut().zip(&self.forces).for_each(|(sum, f)| *sum += h * f);
     }
 
     /// Turns the impulses of a step into mean forces.

@@ -99,7 +99,7 @@ impl Mechanism {
         if self.layout.factor.dropped_count() == 0 {
             return false;
         }
-        let is_dropped = |r: &usize| self.layout.factor.is_dropped(*r) && !self.layout.black_box_rows[*r];
+        let is_dropped = |r: &usize| self.layout.factor.is_dropped(*r);
         let worst =
             |dropped: bool| max_abs((0..self.layout.rows).filter(|r| is_dropped(r) == dropped).map(|r| self.error[r]));
         let (lost, others) = (worst(true), worst(false));

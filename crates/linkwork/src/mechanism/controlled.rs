@@ -3,7 +3,7 @@
 //! Index-1 form: at every stage the rows are linearised, A λ = −(Ĵa₀ + J̇u) and u̇ = a₀ + Ĵᵀλ, and an explicit
 //! Runge–Kutta method integrates (x, q, u). After every substep poses and velocities are projected onto the joints, so that
 //! nothing drifts. Bounded rows (limits, dry friction, motors) and stiff springs are not smooth: there the accurate step is
-//! used in substeps whose size follows an estimate of its local error.
+//! taken in substeps ([`doubling`](super::doubling)).
 
 use super::linear::INFINITELY_SOFT;
 use super::runge_kutta::{DOP853, Estimate, RK4, Tableau};
@@ -16,7 +16,7 @@ use glam::{DQuat, DVec3};
 /// From here on the method of order four is cheaper than that of order eight.
 const LOOSE: f64 = 1e-5;
 /// Substeps smaller than this fraction of the step mean that the motion cannot be followed.
-const SMALLEST_FRACTION: f64 = 1e-5;
+pub(super) const SMALLEST_FRACTION: f64 = 1e-5;
 /// A stage turns no body further than this, rad: explicit stages know nothing of what lies between.
 const MOST_TURN: f64 = 1.0;
 
@@ -47,13 +47,15 @@ pub(super) struct ControlledScratch {
     start: Vec<State>,
     trial: Vec<State>,
     slopes: Vec<Vec<State>>,
+    /// Forces of the rows at every stage.
+    forces: Vec<Vec<f64>>,
     outside: Vec<Placed>,
 }
 
 impl Mechanism {
     pub(super) fn controlled_step(&mut self, h: f64, tolerance: f64, params: &StepParams) -> Advance {
         if !self.is_smooth(h) {
-            return self.substepped_accurate(h, tolerance, params);
+            return self.doubling_steps(h, tolerance, params);
         }
         let tableau = if tolerance >= LOOSE { &RK4 } else { &DOP853 };
         self.reserve_slopes(tableau.b.len() + 1);
@@ -63,11 +65,14 @@ impl Mechanism {
         let cautious = h.min(0.5 * MOST_TURN / self.largest_spin().max(1e-9));
         let mut size = if self.substep > 0.0 { self.substep.min(h) } else { cautious };
         self.keep_start();
+        self.expect_values(0.0);
         self.slope_into(0, false);
         while done < h * (1.0 - 1e-12) {
             // two equal substeps rather than a long one and a sliver
             let left = h - done;
             let attempt = if size >= left { left } else { size.min(0.5 * left).max(0.5 * size) };
+            // turns are counted from the start of the substep: within it no body turns further than a stage may
+            self.expect_values(attempt);
             let error = self.runge_kutta(tableau, attempt, tolerance, params.joint_tolerance);
             let fits = error <= 1.0;
             let factor = if error > 0.0 { (0.9 * error.powf(-1.0 / tableau.order)).clamp(0.2, 4.0) } else { 4.0 };
@@ -75,9 +80,16 @@ impl Mechanism {
                 missed |= !fits;
                 done += attempt;
                 substeps += 1;
+                self.commit_values();
+                for (b, forces) in tableau.b.iter().zip(&self.controlled.forces) {
+                    self.force_sum.iter_mut().zip(forces).for_each(|(sum, f)| *sum += attempt * b * f);
+                }
                 self.keep_start();
                 match tableau.estimate {
-                    Estimate::LastSlope(_) => self.controlled.slopes.swap(0, tableau.b.len()),
+                    Estimate::LastSlope(_) => {
+                        self.controlled.slopes.swap(0, tableau.b.len());
+                        self.controlled.forces.swap(0, tableau.b.len());
+                    }
                     Estimate::FiveThree { .. } => self.slope_into(0, true),
                 }
                 size = attempt * if fits { factor } else { 1.0 };
@@ -95,7 +107,8 @@ impl Mechanism {
         }
         self.linear.forget();
         self.linearise_here(h);
-        let mut advance = self.taken(StepKind::Controlled, None, substeps);
+        // the forces of the substeps have been counted
+        let mut advance = self.taken(0.0, StepKind::Controlled, None, substeps);
         advance.substeps = substeps;
         advance.tolerance_missed = missed;
         advance
@@ -119,8 +132,12 @@ impl Mechanism {
         let movable = self.layout.movable;
         let c = &mut self.controlled;
         c.slopes.resize_with(stages.max(c.slopes.len()), Vec::new);
+        c.forces.resize_with(stages.max(c.forces.len()), Vec::new);
         for slope in &mut c.slopes {
             slope.resize(movable, State::default());
+        }
+        for forces in &mut c.forces {
+            forces.resize(self.layout.rows, 0.0);
         }
         c.start.resize(movable, State::default());
         c.trial.resize(movable, State::default());
@@ -246,6 +263,7 @@ impl Mechanism {
         for s in &self.layout.soft {
             self.force[s.row as usize] = self.correction[s.row as usize];
         }
+        self.controlled.forces[stage].copy_from_slice(&self.force);
     }
 
     /// The system of the hard rows at the present poses: springs are infinitely soft.
@@ -395,40 +413,5 @@ impl Mechanism {
             self.robust.kept_u = step;
         }
         false
-    }
-
-    /// The accurate step in substeps: its local error is about h²|Δa|/12.
-    fn substepped_accurate(&mut self, h: f64, tolerance: f64, params: &StepParams) -> Advance {
-        let mut done = 0.0;
-        let mut total: Option<Advance> = None;
-        let mut size = if self.substep > 0.0 { self.substep.min(h) } else { 0.125 * h };
-        while done < h * (1.0 - 1e-12) {
-            let left = h - done;
-            let attempt = if size >= left { left } else { size.min(0.5 * left).max(0.5 * size) };
-            let before: Vec<Hat> = self.acceleration.iter().map(|a| a.averaged).collect();
-            let advance = self.halving_step(attempt, params, 0);
-            let error = self.jerk_error(&before, attempt) / tolerance;
-            let growth = if error > 0.0 { (0.8 * error.powf(-1.0 / 3.0)).clamp(0.25, 2.0) } else { 2.0 };
-            size = (attempt * growth).max(1e-4 * h);
-            done += attempt;
-            total = Some(match total {
-                Some(sum) => sum.followed_by(&advance),
-                None => advance,
-            });
-        }
-        self.substep = size;
-        total.unwrap_or_else(|| self.taken(StepKind::Accurate, None, 0))
-    }
-
-    fn jerk_error(&self, before: &[Hat], h: f64) -> f64 {
-        let mut worst = 0.0;
-        for k in 0..self.layout.movable {
-            let (i, a) = (&self.inertia[k], &self.acceleration[k].averaged);
-            let change = |s: usize| a[s] - before[k][s];
-            let v = DVec3::new(change(0), change(1), change(2)) * i.inv_sqrt_mass;
-            let w = DVec3::new(change(3), change(4), change(5)) * i.inv_sqrt;
-            worst = max_abs([worst, v.length(), w.length()]);
-        }
-        worst * h * h / 12.0
     }
 }

@@ -3,11 +3,12 @@
 use super::layout::Node;
 use super::{Hat, MOST_HALVINGS, Mechanism};
 use crate::joint::EnergyAccount;
-use crate::math::Placed;
 use glam::DVec3;
 
 /// Energy that one step may gain or lose without cause, as a fraction of the kinetic energy.
 const UNEXPLAINED: f64 = 0.01;
+/// Part of the work of torques, drives and bounded rows that its measurement (mean speed times mean force) may miss.
+const UNCERTAIN: f64 = 0.1;
 /// How far the account of losses goes, as a fraction of the largest kinetic energy so far. The energy of an accurate step
 /// swings (by 1.7 % on a double pendulum at h = 1/60): what it lost it must be able to gain back, or every swing is a loss.
 const LOSSES_KEPT: f64 = 0.02;
@@ -23,7 +24,7 @@ impl Mechanism {
         let work = self.work_done(h);
         let change = self.mechanical_energy() - before - work;
         let now = self.kinetic_energy();
-        let slack = UNEXPLAINED * self.kick_energy(h) + work.abs();
+        let slack = UNEXPLAINED * self.kick_energy(h) + UNCERTAIN * work.abs();
         let per_step = UNEXPLAINED * now + slack;
         let in_all = GAINS_KEPT[self.halvings as usize] * self.account.largest_kinetic.max(now) + slack;
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;
@@ -60,20 +61,15 @@ impl Mechanism {
             u.iter_mut().for_each(|e| *e *= kept);
             (0..3).for_each(|s| u[s] += drift[s] * i.sqrt_mass);
         }
-        let driven = self.outside.iter().any(|m| m.v != DVec3::ZERO || m.w != DVec3::ZERO);
-        if driven {
+        if self.is_driven() {
             self.close_velocities();
         } else if gain > inner || !gain.is_finite() {
-            for (k, start) in self.robust.start.iter().enumerate() {
-                self.pose[k] = Placed { x: start.x + drift * h, ..*start };
-            }
-            self.linear.forget();
-            self.linearise_here(h);
+            self.stay(h);
         }
     }
 
     /// Velocity of the centre of mass of a mechanism that nothing holds; zero for one that is tied to something.
-    fn common_velocity(&self) -> DVec3 {
+    pub(super) fn common_velocity(&self) -> DVec3 {
         let tied = |n: &Node| !n.source.is_internal() && n.a.max(n.b) as usize >= self.layout.movable;
         if self.layout.nodes.iter().any(tied) {
             return DVec3::ZERO;

@@ -9,11 +9,14 @@ use glam::DVec3;
 const MOST_ITERATIONS: u32 = 60;
 /// Damping of the assembly's iteration per metre of error: it vanishes with the error, and so does what it costs.
 const ASSEMBLY_DAMPING: f64 = 0.1;
+/// Damping at which the assembly's steps are too small to be worth more of them.
+const MOST_CAUTION: f64 = 1e7;
 /// Above this angle a step the angular velocity is read off the poses, which bounds it by π/h.
 const FAST: f64 = 0.5;
 
 impl Mechanism {
-    /// Takes the step whatever happens; whether the joints could be closed is measured afterwards.
+    /// Takes the step whatever happens; whether the joints could be closed is measured afterwards. Bodies whose joints
+    /// would be left further open than they were stay where they are.
     pub(super) fn last_resort_step(&mut self, h: f64, params: &StepParams) -> u32 {
         self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
@@ -35,10 +38,53 @@ impl Mechanism {
         self.linear.forget();
         self.linearise_here(h);
         self.close_velocities();
-        self.take_out_gain(energy, h);
+        if self.is_worse_than_start(params.joint_tolerance) {
+            self.stay(h);
+        } else {
+            self.take_out_gain(energy, h);
+        }
         self.remember_accelerations(h);
         self.keep_account(0.0);
         iterations
+    }
+
+    /// Whether the projection left joints open that were less so before.
+    fn is_worse_than_start(&mut self, tolerance: f64) -> bool {
+        let open = self.largest_error();
+        if open <= tolerance || self.is_driven() {
+            return false;
+        }
+        std::mem::swap(&mut self.pose, &mut self.robust.start);
+        let before = self.largest_error();
+        std::mem::swap(&mut self.pose, &mut self.robust.start);
+        // not a number is worse than anything
+        open.is_nan() || open > before
+    }
+
+    fn largest_error(&mut self) -> f64 {
+        self.next.copy_from_slice(&self.pose);
+        self.measure_errors();
+        max_abs(self.error.iter().copied())
+    }
+
+    /// Whether the user moves a body of this mechanism.
+    pub(super) fn is_driven(&self) -> bool {
+        self.outside.iter().any(|m| m.v != DVec3::ZERO || m.w != DVec3::ZERO)
+    }
+
+    /// Puts the bodies back where the step began, at rest but for the motion of their common centre of mass.
+    pub(super) fn stay(&mut self, h: f64) {
+        self.u.copy_from_slice(&self.u_start);
+        let drift = self.common_velocity();
+        for (k, start) in self.robust.start.iter().enumerate() {
+            self.pose[k] = Placed { x: start.x + drift * h, ..*start };
+        }
+        for (u, i) in self.u.iter_mut().zip(&self.inertia) {
+            let v = drift * i.sqrt_mass;
+            *u = [v.x, v.y, v.z, 0.0, 0.0, 0.0];
+        }
+        self.linear.forget();
+        self.linearise_here(h);
     }
 
     /// Moves `pose` onto the joints, the multipliers Λ = h²λ in `impulse`, the motion of each body in `residual` terms of world
@@ -163,14 +209,31 @@ impl Mechanism {
         let mut step = std::mem::take(&mut self.robust.residual);
         let mut iterations = 0;
         let (mut best, mut since_best) = (f64::INFINITY, 0);
+        // near a stretched pose the iteration overshoots and would end far from the least gap it met
+        let mut best_pose = self.pose.clone();
+        let mut caution = 1.0;
         loop {
             self.next.copy_from_slice(&self.pose);
             self.measure_errors();
             let worst = max_abs(self.error.iter().copied());
             since_best = if worst < 0.9 * best { 0 } else { since_best + 1 };
-            best = best.min(worst);
-            if worst < tolerance || iterations >= 200 || since_best > 25 || !worst.is_finite() {
+            // once it gets no nearer it goes on from the best with more damping, and so finds what gap must remain
+            let stuck = since_best > 25;
+            if worst < best {
+                best = worst;
+                best_pose.copy_from_slice(&self.pose);
+                caution = f64::max(1.0, 0.25 * caution);
+            } else if stuck {
+                self.pose.copy_from_slice(&best_pose);
+                caution *= 8.0;
+            }
+            if worst < tolerance || iterations >= 200 || caution > MOST_CAUTION || !worst.is_finite() {
+                self.pose.copy_from_slice(&best_pose);
                 break;
+            }
+            if stuck && worst > best {
+                self.next.copy_from_slice(&self.pose);
+                self.measure_errors();
             }
             self.robust.tensor.fill(glam::DMat3::ZERO);
             self.whiten_plainly();
@@ -178,7 +241,7 @@ impl Mechanism {
             self.write_rows();
             // springs do not act in assembly: they are infinitely soft
             self.sum_products(|_| INFINITELY_SOFT);
-            self.soften((ASSEMBLY_DAMPING * worst).min(1e-3));
+            self.soften((ASSEMBLY_DAMPING * worst).min(1e-3) * caution);
             self.factorise();
             for node in &self.layout.nodes {
                 for r in 0..node.rows as usize {

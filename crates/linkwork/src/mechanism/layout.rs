@@ -9,7 +9,6 @@
 //! parts of equal mass held together by fixation nodes. Either is inside the linear system only: the body stays one.
 
 use crate::body::BodyState;
-use crate::joint::rows::Part;
 use crate::joint::{JointModel, JointState};
 use crate::linalg::ordering::elimination_order;
 use crate::linalg::{BlockPattern, DROP_FRACTION_OF_TREES, DROP_FRACTIONS, Factor};
@@ -187,8 +186,6 @@ pub(crate) struct Layout {
     pub jacobian_len: usize,
     /// Parts of all movable bodies.
     pub part_count: usize,
-    /// Rows of black-box joints: a dropped one is a freedom, not a redundancy.
-    pub black_box_rows: Vec<bool>,
 }
 
 impl Layout {
@@ -235,8 +232,7 @@ pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints, graph_version: u64) -
 pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs, graph_version: u64) -> Layout {
     let mut layout = Builder::new(bodies, joints, &slots, hubs).build();
     (layout.joints, layout.hubs, layout.graph_version) = (slots, hubs, graph_version);
-    layout.can_be_redundant =
-        layout.loops() > 0 || !layout.terms.is_empty() || layout.black_box_rows.iter().any(|b| *b);
+    layout.can_be_redundant = layout.loops() > 0 || !layout.terms.is_empty();
     layout.drop_fraction = if layout.can_be_redundant { DROP_FRACTIONS[0] } else { DROP_FRACTION_OF_TREES };
     layout
 }
@@ -596,11 +592,6 @@ impl<'w> Builder<'w> {
                 sides: (first_side, layout.sides.len() as u32),
                 soft: (first_soft, layout.soft.len() as u32),
             });
-            let is_black_box = match draft.source {
-                Source::Joint { model, .. } => layout.models[model as usize].parts == [Part::BlackBox],
-                _ => false,
-            };
-            layout.black_box_rows.extend(std::iter::repeat_n(is_black_box, draft.rows as usize));
             row += u32::from(draft.rows);
         }
         self.layout.rows = row as usize;

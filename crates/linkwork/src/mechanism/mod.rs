@@ -9,6 +9,7 @@ mod assemble;
 mod bounded;
 pub(crate) mod choice;
 mod controlled;
+mod doubling;
 mod energy;
 mod last_resort;
 pub(crate) mod layout;
@@ -141,6 +142,7 @@ pub(crate) struct Mechanism {
     anderson: anderson::Anderson,
     robust: robust::RobustScratch,
     controlled: controlled::ControlledScratch,
+    doubling: doubling::DoublingScratch,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
     impulse: Vec<f64>,
     correction: Vec<f64>,
@@ -159,8 +161,9 @@ pub(crate) struct Mechanism {
     halvings: u32,
     substep: f64,
     last_iterations: u32,
-    /// Mean forces of the rows over the last step.
+    /// Mean forces of the rows over the last substep, and their sum times its length over the whole step.
     force: Vec<f64>,
+    force_sum: Vec<f64>,
     pub timer: StageTimer,
 }
 
@@ -191,6 +194,7 @@ impl Mechanism {
             anderson: anderson::Anderson::new(rows),
             robust: robust::RobustScratch::new(&layout),
             controlled: controlled::ControlledScratch::default(),
+            doubling: doubling::DoublingScratch::default(),
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
             curvature: vec![0.0; rows],
@@ -206,6 +210,7 @@ impl Mechanism {
             substep: 0.0,
             last_iterations: 0,
             force: vec![0.0; rows],
+            force_sum: vec![0.0; rows],
             timer: StageTimer::default(),
             layout,
         };
@@ -257,6 +262,9 @@ impl Mechanism {
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
+            if self.layout.models[k].follow(&joint.model) {
+                self.linear.forget();
+            }
             let first = self.first_value[k] as usize;
             for (c, drive) in joint.drives.iter().enumerate() {
                 self.values[first + c] = drive.value;
@@ -285,7 +293,13 @@ impl Mechanism {
             joint.memory.impulse[..count].copy_from_slice(&self.last_impulse[row..row + count]);
             joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
             joint.memory.needed = self.needed_bits(row, count);
+            for (mean, sum) in joint.memory.mean_force.iter_mut().zip(&self.force_sum[row..row + count]) {
+                *mean = sum / h;
+            }
             joint.memory.not_unique = (row..row + count).any(|r| self.linear.not_unique[r]);
+            if joint.model.black_box.is_some() {
+                joint.follow_black_box(&self.pose[node.a as usize], &self.pose[node.b as usize]);
+            }
         }
         let choice = self.choice();
         for &slot in &self.layout.joints {
@@ -299,7 +313,7 @@ impl Mechanism {
             let value = self.values[self.first_value[t.model as usize] as usize + t.coordinate as usize];
             joint.drives[t.coordinate as usize].value = value;
         }
-        self.bounded.scatter(&self.layout, joints);
+        self.bounded.scatter(&self.layout, joints, h);
         for t in &self.layout.tracked {
             if let Some(joint) = joints.at_mut(t.joint as usize) {
                 joint.drives[t.coordinate as usize].integrate(h);
@@ -313,11 +327,10 @@ impl Mechanism {
         if disturbed {
             self.close_velocities();
         }
+        self.force_sum.fill(0.0);
+        self.bounded.force_sum.fill(0.0);
         let mut advance = match params.tolerance {
-            Some(tolerance) => {
-                self.expect_values(h);
-                self.controlled_step(h, tolerance, params)
-            }
+            Some(tolerance) => self.controlled_step(h, tolerance, params),
             None => self.halving_step(h, params, 0),
         };
         self.measure_closure(&mut advance, params);
@@ -331,7 +344,7 @@ impl Mechanism {
         self.linearise_here(h);
         let reason = match self.accurate_is_unfit(h, SIGMA_BOUND, SPIN_BOUND) {
             None => match self.accurate_step_with_lost_rows(h, params) {
-                Some(iterations) => return self.taken(StepKind::Accurate, None, iterations),
+                Some(iterations) => return self.taken(h, StepKind::Accurate, None, iterations),
                 None => Reason::NoConvergence,
             },
             Some(reason) => reason,
@@ -342,7 +355,7 @@ impl Mechanism {
         if robust_first {
             self.linearise_here(h);
             if let Some(iterations) = self.robust_step(h, params) {
-                return self.taken(StepKind::Robust, Some(reason), iterations);
+                return self.taken(h, StepKind::Robust, Some(reason), iterations);
             }
         }
         if can_halve {
@@ -352,7 +365,7 @@ impl Mechanism {
         }
         self.linearise_here(h);
         let iterations = self.last_resort_step(h, params);
-        self.taken(StepKind::LastResort, Some(reason), iterations)
+        self.taken(h, StepKind::LastResort, Some(reason), iterations)
     }
 
     /// The accurate step; if it is the smallest and dropped rows alone stay open, once more with those rows kept.
@@ -375,10 +388,13 @@ impl Mechanism {
         taken
     }
 
-    fn taken(&mut self, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
+    /// Ends a substep of length `h`.
+    fn taken(&mut self, h: f64, kind: StepKind, reason: Option<Reason>, iterations: u32) -> Advance {
         // these two end on the poses whose errors they found small enough
         self.errors_hold = matches!(kind, StepKind::Accurate | StepKind::Robust);
         self.commit_values();
+        self.force_sum.iter_mut().zip(&self.force).for_each(|(sum, f)| *sum += h * f);
+        self.bounded.add_to_sum(h);
         Advance {
             kind,
             reason,

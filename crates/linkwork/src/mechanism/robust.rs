@@ -75,8 +75,12 @@ impl Mechanism {
         if let Some(iterations) = done {
             self.bounded.average(h);
             self.force.copy_from_slice(&self.robust.multiplier);
+            self.damp_bodies(h);
+            self.linear.forget();
+            self.linearise_here(h);
+            self.close_velocities();
             if self.energy_is_plausible(energy_before, h, false) {
-                self.finish_robust(h);
+                self.remember_robust();
                 return Some(iterations);
             }
         }
@@ -236,7 +240,7 @@ impl Mechanism {
         worst
     }
 
-    fn finish_robust(&mut self, h: f64) {
+    fn remember_robust(&mut self) {
         for k in 0..self.layout.movable {
             let Accelerations { averaged, last } = self.acceleration[k];
             let mut now = [0.0; 6];
@@ -246,9 +250,5 @@ impl Mechanism {
             self.acceleration[k] = Accelerations { averaged: now, last: self.robust.rate[k] };
         }
         self.remember_impulses(None);
-        self.damp_bodies(h);
-        self.linear.forget();
-        self.linearise_here(h);
-        self.close_velocities();
     }
 }

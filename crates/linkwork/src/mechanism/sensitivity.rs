@@ -23,7 +23,7 @@ impl Mechanism {
         let mut y = vec![0.0; rows];
         let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
         for r in 0..rows {
-            if self.linear.dropped[r] && !self.layout.black_box_rows[r] {
+            if self.linear.dropped[r] {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 y[r] = 1.0 + (seed >> 40) as f64 / (1 << 24) as f64;
             }

@@ -89,26 +89,15 @@ impl Mechanism {
         }
     }
 
-    /// Rows that others imply; freedoms of black-box joints do not count.
+    /// Rows that others imply.
     pub(crate) fn redundant_rows(&self) -> usize {
-        if self.layout.factor.dropped_count() == 0 {
-            return 0;
-        }
-        let black_box = (0..self.layout.rows)
-            .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
-            .filter(|&r| self.linear.mobility[r] > 0.0)
-            .count();
-        self.layout.factor.dropped_count() - black_box
+        self.layout.factor.dropped_count()
     }
 
-    /// Hard rows, without what black-box joints leave free.
+    /// Hard rows.
     pub(crate) fn constraint_rows(&self) -> usize {
         let hard = |n: &super::layout::Node| if n.source.is_internal() { 0 } else { n.hard as usize };
-        let rows: usize = self.layout.nodes.iter().map(hard).sum();
-        let free = (0..self.layout.rows)
-            .filter(|&r| self.layout.black_box_rows[r] && self.layout.factor.is_dropped(r))
-            .count();
-        rows - free
+        self.layout.nodes.iter().map(hard).sum()
     }
 
     /// Whether the hard rows leave no freedom at all.

@@ -262,3 +262,33 @@ fn a_pose_that_cannot_be_closed_fails_the_step_and_changes_nothing() {
     run.steps(5);
     assert!(run.worst_error < 1e-9, "put back, it goes on");
 }
+
+/// Two links of 1 m between points further apart: a gap must remain. The iteration swings through the stretched pose, and what it
+/// told was the gap where it happened to end, up to 2.5 times the least.
+#[test]
+fn the_gap_that_remains_at_a_stretched_pose_is_the_least_one() {
+    for (apart, bend) in [(2.1, 0.3), (2.1, 0.01), (2.001, 0.5), (2.5, 0.2), (2.0001, 0.9), (2.000001, 0.001)] {
+        let mut scene = weightless("stretched");
+        let middle = DVec3::new(0.5 * apart, 0.0, bend);
+        let (left, right) = (DVec3::ZERO, DVec3::X * apart);
+        let link = |name: &str, from: DVec3, to: DVec3| {
+            let along = (to - from).normalize();
+            bar(name, from, from + along, 1.0)
+        };
+        scene.body(link("left", left, middle));
+        scene.body(link("right", right, middle));
+        let half = [0.5, 0.0, 0.0];
+        let ball = |name: &str, a: &str, at_a: [f64; 3], b: &str, at_b: [f64; 3]| {
+            Joint::new(JointKind::Ball, name, a, b).frames(Frame::at(at_a), Frame::at(at_b))
+        };
+        scene.joint(ball("L", WORLD, left.into(), "left", [-0.5, 0.0, 0.0]));
+        scene.joint(ball("R", WORLD, right.into(), "right", [-0.5, 0.0, 0.0]));
+        scene.joint(ball("M", "left", half, "right", half));
+        let error = World::build(&scene).err().unwrap();
+        let words = &error.problems[0].problem;
+        let gap: f64 = words.split(": ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        // the middle joint, where both links give way, has as much of it as the two others together
+        let least = 0.5 * (apart - 2.0);
+        assert!((gap / least - 1.0).abs() < 0.01, "{apart} m apart, bent {bend} m: {words}, not {least:e}");
+    }
+}

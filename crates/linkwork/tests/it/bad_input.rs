@@ -1,6 +1,6 @@
 //! Numbers that cannot be meant, at every field of a scene and every setter: an error that names the place, nothing changed.
 
-use crate::common::{Run, build, lump, registered};
+use crate::common::{Run, build, lump, on_axle, registered};
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{
     Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Scene, Shape, Spring, WORLD,
@@ -490,4 +490,24 @@ fn every_field_table_entry_is_in_the_valid_scene() {
         let scene = mutated(*change, harmless);
         assert!(World::build(&scene).is_ok(), "{path} = {harmless}: {}", World::build(&scene).err().unwrap());
     }
+}
+
+/// A gear of a hinge with itself says θ = ratio · θ, which silently held the hinge fast.
+#[test]
+fn a_gear_of_a_joint_with_itself_is_refused() {
+    let mut scene = on_axle(0.1, Coordinate::default());
+    scene.joint(Joint::gear("gear", "axle", "axle", 2.0));
+    let error = World::build(&scene).err().unwrap();
+    assert_eq!(error.problems[0].path, "joints[1].joints[1]");
+    assert!(error.to_string().contains("coupled with itself"), "{error}");
+}
+
+#[test]
+fn gears_of_gears_are_refused_with_what_to_do() {
+    let mut scene = on_axle(0.1, Coordinate::default());
+    scene.joint(Joint::gear("first", "second", "axle", 2.0));
+    scene.joint(Joint::gear("second", "first", "axle", 2.0));
+    let error = World::build(&scene).err().unwrap();
+    assert_eq!(error.problems[0].path, "joints[1].joints[0]");
+    assert!(error.to_string().contains("a coupling has no coordinate"), "{error}");
 }

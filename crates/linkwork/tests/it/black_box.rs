@@ -117,3 +117,128 @@ fn a_black_box_holds_as_many_rows_wherever_it_stands() {
         assert_eq!((census.constraint_rows, census.degrees_of_freedom), (1, 5), "at {at}");
     }
 }
+
+/// A bead on the circle of the given radius in the plane y = 0 of a's frame; the bead keeps its orientation.
+struct OnCircle(f64);
+
+impl BlackBox for OnCircle {
+    fn nearest(&self, relative: Pose) -> Pose {
+        let p = relative.position.with_y(0.0).normalize() * self.0;
+        Pose { position: p, orientation: DQuat::IDENTITY }
+    }
+}
+
+/// A bead swung round a circle, in the given mode, from `angle` at rest; the times at which it passes the lowest point.
+fn passes(angle: f64, radius: f64, tolerance: Option<f64>) -> Vec<f64> {
+    let mut scene = Scene::new("bead");
+    scene.body(lump("bead", 0.5).at([radius * angle.sin(), 0.0, -radius * angle.cos()]));
+    let mut run = Run::new(&scene, 1.0 / 500.0);
+    run.params.tolerance = tolerance;
+    let bead = run.body("bead");
+    run.world.add_black_box_joint("ring", None, Some((bead, Frame::default())), Arc::new(OnCircle(radius))).unwrap();
+    assert_eq!(run.world.census().degrees_of_freedom, 1);
+    let mut passes = Vec::new();
+    let mut before = (0.0, run.position("bead").x);
+    for _ in 0..2500 {
+        run.step();
+        let p = run.position("bead");
+        assert_close("radius", p.length(), radius, 1e-9);
+        let now = (run.world.time(), p.x);
+        if before.1 * now.1 < 0.0 && p.z < 0.0 {
+            passes.push(before.0 + (now.0 - before.0) * before.1 / (before.1 - now.1));
+        }
+        before = now;
+    }
+    passes
+}
+
+/// The bead is a pendulum: its period is 2π√(r/g) / agm(1, cos(θ/2)), whatever the swing.
+#[test]
+fn a_bead_on_a_circle_has_the_period_of_a_pendulum() {
+    let radius = 0.4;
+    for angle in [0.1, 1.5, 2.8] {
+        let (mut a, mut b) = (1.0_f64, (0.5_f64 * angle).cos());
+        for _ in 0..20 {
+            (a, b) = (0.5 * (a + b), (a * b).sqrt());
+        }
+        let period = std::f64::consts::TAU * (radius / 9.81_f64).sqrt() / a;
+        for (tolerance, allowed) in [(None, 2e-4), (Some(1e-9), 1e-6)] {
+            let passes = passes(angle, radius, tolerance);
+            let swings = (passes.len() - 1) as f64 / 2.0;
+            assert!(swings >= 1.5, "{} passes", passes.len());
+            let measured = (passes[passes.len() - 1] - passes[0]) / swings;
+            assert_close(&format!("period from {angle} rad"), measured, period, allowed * period);
+        }
+    }
+}
+
+/// The directions in which a black box measures its errors are kept from step to step: they are part of the state.
+#[test]
+fn a_black_box_goes_on_bit_for_bit_from_a_snapshot_and_with_new_working_memory() {
+    let mut scene = Scene::new("bead");
+    scene.body(lump("bead", 0.5).at([0.4, 0.0, 0.0]));
+    let mut run = Run::new(&scene, 1.0 / 120.0);
+    let bead = run.body("bead");
+    run.world.add_black_box_joint("ring", None, Some((bead, Frame::default())), Arc::new(OnCircle(0.4))).unwrap();
+    for _ in 0..50 {
+        run.step();
+    }
+    let kept = run.world.snapshot();
+    let mut hashes = Vec::new();
+    for fresh_every in [usize::MAX, 1] {
+        run.world.restore(&kept);
+        for k in 0..100 {
+            if k % fresh_every == 0 {
+                run.scratch = Default::default();
+            }
+            run.step();
+        }
+        hashes.push(run.world.state_hash());
+    }
+    assert_eq!(hashes[0], hashes[1]);
+}
+
+#[test]
+fn a_function_that_is_no_projection_is_refused_and_nothing_changes() {
+    struct Everything;
+    impl BlackBox for Everything {
+        fn nearest(&self, relative: Pose) -> Pose {
+            relative
+        }
+    }
+    struct Doubles;
+    impl BlackBox for Doubles {
+        fn nearest(&self, relative: Pose) -> Pose {
+            Pose { position: relative.position * 2.0, ..relative }
+        }
+    }
+    struct Nothing;
+    impl BlackBox for Nothing {
+        fn nearest(&self, relative: Pose) -> Pose {
+            Pose { position: DVec3::NAN, ..relative }
+        }
+    }
+    /// Comes half as near each time: its derivative is no projector.
+    struct HalfWay;
+    impl BlackBox for HalfWay {
+        fn nearest(&self, relative: Pose) -> Pose {
+            Pose { position: relative.position * 0.75, ..relative }
+        }
+    }
+    let mut scene = Scene::new("bob");
+    scene.body(lump("bob", 1.5).at([1e-4, 0.0, 0.0]));
+    let mut world = build(&scene);
+    let bob = world.body("bob").unwrap();
+    let refused: [(Arc<dyn BlackBox>, &str); 4] = [
+        (Arc::new(Everything), "allows every pose"),
+        (Arc::new(Doubles), "not a smooth projection"),
+        (Arc::new(Nothing), "gives no pose"),
+        (Arc::new(HalfWay), "not a smooth projection"),
+    ];
+    let before = world.state_hash();
+    for (function, words) in refused {
+        let error = world.add_black_box_joint("odd", None, Some((bob, Frame::default())), function).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    assert_eq!((world.state_hash(), world.joint_ids().count()), (before, 0));
+}

@@ -2,7 +2,7 @@
 
 use crate::common::{Run, angle_between, assert_close, assert_near, bar, build, lump, on_axle, registered, weightless};
 use linkwork::glam::DVec3;
-use linkwork::scene::{Body, Coordinate, Frame, Joint, JointKind, Motor, WORLD};
+use linkwork::scene::{Body, Coordinate, Frame, Joint, JointKind, Limit, Motor, WORLD};
 use linkwork::{Pose, Scene, Scratch, StepParams, Twist, World, step};
 
 #[test]
@@ -323,4 +323,99 @@ fn an_impulse_on_a_mechanism_is_felt_through_its_joints() {
     run.step();
     let inertia = 3.0 * ((1.0 + 0.0025) / 12.0 + 0.25);
     assert_near("spin", run.spin("bar"), DVec3::Z * 2.0 / inertia, 1e-6);
+}
+
+/// Everything that a step could have changed, as bits.
+fn bits(world: &World) -> (u64, Vec<u64>) {
+    let numbers = world.body_ids().flat_map(|id| {
+        let (pose, twist) = (world.pose(id).unwrap(), world.velocity(id).unwrap());
+        let poses = pose.position.to_array().into_iter().chain(pose.orientation.to_array());
+        poses.chain(twist.linear.to_array()).chain(twist.angular.to_array())
+    });
+    (world.state_hash(), numbers.map(f64::to_bits).collect())
+}
+
+/// The joints of a moved body were closed before the step and stayed so when it failed in another mechanism.
+#[test]
+fn a_step_that_fails_takes_back_the_closing_of_moved_bodies() {
+    let mut scene = registered("double-pendulum", &[]);
+    scene.body(lump("speck", 1e-293).at([9.0, 0.0, 0.0]));
+    let mut run = Run::new(&scene, 0.01);
+    run.steps(5);
+    let (link, speck) = (run.body("link0"), run.body("speck"));
+    let pose = run.world.pose(link).unwrap();
+    run.world.set_pose(link, Pose { position: pose.position + DVec3::new(0.02, 0.03, 0.01), ..pose }).unwrap();
+    let kept = run.world.snapshot();
+    run.world.apply_torque(speck, DVec3::X * 1e15).unwrap();
+    let before = bits(&run.world);
+    for _ in 0..2 {
+        let error = step(&mut run.world, &mut run.scratch, &run.params).unwrap_err();
+        assert!(error.to_string().contains("speck"), "{error}");
+        assert_eq!(bits(&run.world), before);
+    }
+    run.world.restore(&kept);
+    run.step();
+    assert!(run.worst_error < 1e-9, "without the push the bodies are closed and step");
+    assert_ne!(bits(&run.world), before);
+}
+
+/// A problem of one joint was told of another: whatever failed when a joint was added had the path `joint`.
+#[test]
+fn a_joint_that_breaks_another_is_refused_in_the_name_of_the_other() {
+    let limit = Coordinate {
+        limit: Some(Limit { min: Some(-0.1), max: Some(0.1), restitution: 0.0 }),
+        ..Coordinate::default()
+    };
+    let mut scene = on_axle(0.1, limit);
+    scene.body(lump("tip", 1.0).at([1.0, 0.0, 0.0]));
+    let wheel = scene.bodies[0].name.clone();
+    let mut world = build(&scene);
+    let before = (bits(&world), world.joint_ids().count());
+    // a rod that can be closed only by turning the wheel half a turn round
+    let mut rod = Joint::distance("rod", &wheel, [1.0, 0.0, 0.0], WORLD, [0.0, 1.0, 0.0]);
+    rod.length = Some(0.2);
+    let error = world.add_joint(&rod).unwrap_err();
+    assert_eq!(error.path, "joint \"axle\".coordinates", "{error}");
+    assert!(error.problem.contains("outside its limits from -0.1 to 0.1 rad"), "{error}");
+    // one that can be closed in no way is its own fault
+    let too_far = Joint { length: Some(5.0), ..rod };
+    let error = world.add_joint(&too_far).unwrap_err();
+    assert_eq!(error.path, "joint", "{error}");
+    assert!(error.problem.contains("\"rod\" cannot be closed"), "{error}");
+    assert_eq!((bits(&world), world.joint_ids().count()), before, "nothing has changed");
+}
+
+#[test]
+fn a_limit_that_excludes_the_present_value_is_refused_with_number_and_unit() {
+    let mut run = Run::new(&on_axle(0.1, Coordinate::default()), 0.01);
+    let axle = run.joint("axle");
+    let before = run.world.state_hash();
+    let error = run
+        .world
+        .set_limit(axle, "angle", Some(Limit { min: Some(0.25), max: Some(0.5), restitution: 0.0 }))
+        .unwrap_err();
+    assert_eq!(error.path, "limit");
+    assert!(error.problem.contains("angle is at 0.000000 rad, outside its limits from 0.25 to 0.5 rad"), "{error}");
+    assert_eq!(run.world.state_hash(), before);
+    let description = run.world.joint_description(axle).unwrap();
+    assert!(description.coordinates.iter().all(|c| c.limit.is_none()), "the description is as it was");
+    run.world.set_limit(axle, "angle", Some(Limit { min: Some(-0.25), max: Some(0.5), restitution: 0.0 })).unwrap();
+    // an old limit does not stand in the way of other changes
+    run.world.set_friction(axle, "angle", 0.1, 0.0).unwrap();
+    run.steps(10);
+}
+
+#[test]
+fn every_problem_of_a_scene_is_told_at_once_and_only_where_it_is() {
+    let mut scene = Scene { gravity: [0.0, f64::NAN, 0.0], ..Scene::new("faulty") };
+    scene.body(lump("good", 1.0));
+    scene.body(lump("bad", -1.0).at([1.0, 0.0, 0.0]));
+    scene.joint(Joint::gear("gear", "hinge", "no such", 1.0));
+    scene.joint(Joint::gear("follows", "hinge", "axis", 1.0));
+    scene.joint(Joint::hinge("hinge", WORLD, "good", DVec3::ZERO, DVec3::Z));
+    scene.joint(Joint::hinge("of bad", WORLD, "bad", DVec3::ZERO, DVec3::Z));
+    scene.joint(Joint::hinge("axis", WORLD, "good", DVec3::ZERO, DVec3::ZERO));
+    let error = World::build(&scene).err().unwrap();
+    let paths: Vec<&str> = error.problems.iter().map(|p| p.path.as_str()).collect();
+    assert_eq!(paths, ["gravity", "bodies[1].mass", "joints[0].joints[1]", "joints[4].axis"], "{error}");
 }

@@ -41,9 +41,10 @@ pub fn check(seed: u64, with: Ingredients, steps: usize) {
         let energy = run.world.energy();
         kinetic = kinetic.max(energy.kinetic);
         assert!(energy.total().is_finite(), "step {k}");
-        // the accurate step is symplectic: its energy swings with h² about a constant
+        // the accurate step is symplectic: its energy swings with h² about a constant, and the engine's account of it stops
+        // at 0.45 %, which is what the worst of these cases reaches; 1 % is what users are promised
         let rise = energy.total() - start;
-        assert!(rise <= 0.03 * kinetic + 1e-9, "step {k}: energy rises by {rise:e} of {kinetic:e} J, {:?}", run.kinds);
+        assert!(rise <= 0.01 * kinetic + 1e-9, "step {k}: energy rises by {rise:e} of {kinetic:e} J, {:?}", run.kinds);
         if free {
             let now = run.world.momentum();
             let linear = now.linear.distance(momentum.linear) / scale;
@@ -92,4 +93,26 @@ proptest! {
     fn hanging_mechanisms_do_not_gain_energy(seed: u64, bodies in 1usize..10, loops in 0usize..3) {
         check(seed, Ingredients { bodies, loops, grounded: true, gravity: 9.81, ..PLAIN }, 120);
     }
+}
+
+/// Masses over six decades, light bodies at 27 000 turns a minute, limits, springs and friction: no step can resolve that, and
+/// the last resort takes it without gaining energy.
+#[test]
+fn the_last_resort_does_not_gain_energy() {
+    let with = Ingredients {
+        bodies: 2,
+        loops: 0,
+        decades: 6.0,
+        grounded: true,
+        acting: true,
+        gears: false,
+        gravity: 9.81,
+        spin: 15.0,
+    };
+    check(13794361305318402045, with, 60);
+    check(18199291954862530605, Ingredients { bodies: 7, ..with }, 60);
+    check(11580534346490507395, Ingredients { gravity: 0.0, spin: 4.0, ..with }, 60);
+    let bare = Ingredients { bodies: 4, loops: 3, grounded: false, acting: false, ..with };
+    check(4271921324024560624, Ingredients { gravity: 0.0, ..bare }, 60);
+    check(7286686247974928051, Ingredients { spin: 4.0, ..bare }, 60);
 }

@@ -2,11 +2,12 @@
 
 mod common;
 mod dense;
-mod pending;
 mod random_mechanism;
 
 mod assembly;
 mod bad_input;
+mod black_box;
+mod controlled;
 mod couplings;
 mod determinism;
 mod editing;
@@ -23,4 +24,4 @@ mod scenes;
 mod springs;
 mod tops;
 
-// `black_box.rs` and `pending.rs` hold tests that fail today; each says why. They join the list when they pass.
+// `pending.rs` holds tests that fail today; each says why. They join the list when they pass.
