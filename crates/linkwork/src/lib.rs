@@ -59,6 +59,9 @@ pub use joint::BlackBox;
 
 mod mechanism;
 
+#[allow(dead_code)] // called by the step
+mod collide;
+
 mod math;
 pub use math::{Pose, Twist, Wrench};
 

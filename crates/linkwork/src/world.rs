@@ -1,6 +1,7 @@
 //! The running world: it owns the stores; the algorithm is in [`step`](crate::step()).
 
 use crate::body::{Accelerations, BodyState};
+use crate::collide::Collisions;
 use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError};
 use crate::handle::{Arena, BodyId, JointId, kinds};
@@ -29,6 +30,10 @@ pub struct World {
     pub(crate) identity: Arc<()>,
     /// Counts changes of the joint graph.
     pub(crate) graph_version: u64,
+    /// Whether bodies collide at all.
+    pub(crate) collides: bool,
+    /// What the last step knew of contacts.
+    pub(crate) collisions: Collisions,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -40,6 +45,8 @@ pub struct Snapshot {
     time: f64,
     posed: bool,
     disturbed: bool,
+    collides: bool,
+    collisions: Collisions,
 }
 
 impl World {
@@ -55,6 +62,8 @@ impl World {
             disturbed: false,
             identity: Arc::new(()),
             graph_version: 0,
+            collides: true,
+            collisions: Collisions::default(),
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -65,6 +74,7 @@ impl World {
     /// Every problem found is reported with its path; nothing is half-built.
     pub fn build(scene: &Scene) -> Result<World, BuildError> {
         let mut world = World::new(scene.gravity)?;
+        world.collides = scene.collisions;
         let mut problems = Vec::new();
         let stepping = [("step.dt", scene.step.dt), ("step.duration", scene.step.duration)];
         for (path, value) in stepping {
@@ -100,13 +110,16 @@ impl World {
             time: self.time,
             posed: self.posed,
             disturbed: self.disturbed,
+            collides: self.collides,
+            collisions: self.collisions.clone(),
         }
     }
 
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
-        let Snapshot { bodies, joints, gravity, time, posed, disturbed } = snapshot.clone();
+        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions } = snapshot.clone();
         (self.bodies, self.joints) = (bodies, joints);
+        (self.collides, self.collisions) = (collides, collisions);
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;
     }
