@@ -61,6 +61,7 @@ mod mechanism;
 
 #[allow(dead_code)] // called by the step
 mod collide;
+pub use collide::{Hit, QueryFilter, TimeOfImpact};
 
 mod math;
 pub use math::{Pose, Twist, Wrench};

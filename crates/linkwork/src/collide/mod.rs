@@ -21,10 +21,13 @@ mod manifold;
 mod mesh;
 mod narrow;
 mod parry;
+mod query;
 pub(crate) mod shape;
 
 #[cfg(test)]
 mod tests;
+
+pub use query::{Hit, QueryFilter, TimeOfImpact};
 
 use crate::handle::BodyId;
 use crate::math::Placed;

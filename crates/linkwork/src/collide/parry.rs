@@ -4,6 +4,7 @@
 //! manifolds are not used: it keeps them for up to 1 mm and 1°, and does not filter them by distance.
 
 use super::core::Core;
+use super::shape::Form;
 use glam::{DMat3, DQuat, DVec3};
 use parry3d_f64::bounding_volume::Aabb;
 use parry3d_f64::math::{Pose, Vector};
@@ -144,4 +145,33 @@ impl BoxTree {
     pub fn visit(&self, bounds: &Bounds, found: impl FnMut(u32)) {
         self.tree.intersect_aabb(&aabb(bounds)).for_each(found);
     }
+}
+
+/// Distance along a ray and outward normal for the forms that parry knows; its cylinders and cones lie along y.
+pub(crate) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
+    use parry3d_f64::query::{Ray, RayCast};
+    use parry3d_f64::shape::{Ball, Capsule, Cone, Cuboid, Cylinder};
+    let upright = |v: DVec3| DVec3::new(v.x, v.z, -v.y);
+    let back = |v: DVec3| DVec3::new(v.x, -v.z, v.y);
+    let straight = Ray::new(from, along);
+    let turned = Ray::new(upright(from), upright(along));
+    let hit = match form {
+        Form::Sphere { radius } => Ball::new(*radius).cast_local_ray_and_get_normal(&straight, farthest, true),
+        Form::Box { half } => Cuboid::new(*half).cast_local_ray_and_get_normal(&straight, farthest, true),
+        Form::Capsule { half, radius } => {
+            Capsule::new_z(*half, *radius).cast_local_ray_and_get_normal(&straight, farthest, true)
+        }
+        Form::Cylinder { half, radius } => {
+            Cylinder::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true)
+        }
+        Form::Cone { half, radius } => {
+            Cone::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true)
+        }
+        Form::Hull(_) | Form::Mesh(_) | Form::Plane => None,
+    }?;
+    let lies = matches!(form, Form::Cylinder { .. } | Form::Cone { .. });
+    let normal = if lies { back(hit.normal) } else { hit.normal };
+    // from inside there is no normal: back along the ray
+    let normal = normal.try_normalize().unwrap_or(-along);
+    Some((hit.time_of_impact, normal))
 }
