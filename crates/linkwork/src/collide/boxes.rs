@@ -25,7 +25,7 @@ const PARALLEL: f64 = 1e-3;
 pub(crate) struct BoxTouch {
     /// Largest separation over the axes tried: a lower bound of the distance if positive.
     pub separation: f64,
-    /// The best axis left no points: the nearest features are not those of the axis.
+    /// The nearest features are not those of the axis.
     pub needs_search: bool,
 }
 
@@ -77,8 +77,11 @@ pub(crate) fn touch(
         }
         _ => edges(axis - 6, a, b, &columns, t, separation, touch),
     }
+    let smallest = touch.points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
     touch.reduce();
-    BoxTouch { separation, needs_search: touch.points.is_empty() }
+    // the deepest corner is beside the face: something else is nearer
+    let missed = smallest > separation + CLIP_TOLERANCE.min(1e-3 * a.min_element().min(b.min_element()));
+    BoxTouch { separation, needs_search: missed }
 }
 
 #[inline]

@@ -101,6 +101,7 @@ pub(crate) fn touch(
     }
     touch.normal = axis.normal;
     along(&pair, a.radius, b.radius, axis.normal, reach, work, touch);
+    settle_depth(&pair, a.radius, b.radius, &axis, touch);
     if touch.points.is_empty() {
         // the features pass each other along a face normal: the nearest points then
         let (on_a, on_b) = match axis.witness {
@@ -122,6 +123,34 @@ pub(crate) fn touch(
     }
     touch.reduce();
     separation
+}
+
+/// Polygons stand for round rims, clipping has a tolerance, and in deep overlap a face may miss the deepest corner: no gap is less than the separation of the cores, and one equals it.
+fn settle_depth(pair: &Pair, ra: f64, rb: f64, axis: &Axis, touch: &mut Touch) {
+    let least = axis.separation - ra - rb;
+    let mut smallest = f64::INFINITY;
+    for (_, gap) in &mut touch.points {
+        *gap = gap.max(least);
+        smallest = smallest.min(*gap);
+    }
+    if smallest <= least + 1e-9 || touch.points.is_empty() {
+        return;
+    }
+    let n = axis.normal;
+    let inside = |core: &Core, p: DVec3| core.distance_to(p).is_some_and(|d| d.0 <= CLIP_TOLERANCE);
+    let (deepest_a, deepest_b) = (pair.a.support(n), pair.support_b(-n));
+    let facing_b = deepest_b - n * axis.separation;
+    let facing_a = deepest_a + n * axis.separation;
+    let (on_a, on_b) = if inside(pair.a, facing_b) {
+        (facing_b, deepest_b)
+    } else if inside(pair.b, pair.r.transpose() * (facing_a - pair.t)) {
+        (deepest_a, facing_a)
+    } else if let Some(witness) = axis.witness {
+        witness
+    } else {
+        return;
+    };
+    touch.push(0.5 * (on_a + on_b + n * (ra - rb)), least);
 }
 
 /// Contact points along a given normal.

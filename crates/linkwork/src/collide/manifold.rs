@@ -35,19 +35,27 @@ impl Touch {
 /// Points this much less deep than the deepest count as equally deep, or round-off would choose among flush points.
 const EQUALLY_DEEP: f64 = 1e-5;
 
+/// One choice replaces another only if it is better by this part: ties must not be decided by round-off.
+const CLEARLY: f64 = 1e-3;
+
 /// Indices, in rising order, of four points: deepest, farthest from it, and the largest area to either side.
 fn four_of(points: &[(DVec3, f64)], normal: DVec3) -> [usize; 4] {
     let deepest = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
     // among equally deep points the one farthest out in a fixed direction, so that the choice is stable
     let outward = normal.any_orthonormal_vector();
-    let score = |p: &(DVec3, f64)| if p.1 <= deepest + EQUALLY_DEEP { p.0.dot(outward) } else { f64::NEG_INFINITY };
-    let first = best(points.len(), |k| score(&points[k]));
+    let origin = points[0].0;
+    let size = points.iter().map(|p| p.0.distance_squared(origin)).fold(0.0, f64::max).sqrt();
+    let score = |p: &(DVec3, f64)| match p.1 <= deepest + EQUALLY_DEEP {
+        true => (p.0 - origin).dot(outward),
+        false => f64::NEG_INFINITY,
+    };
+    let first = best(points.len(), CLEARLY * size, |k| score(&points[k]));
     let a = points[first].0;
-    let second = best(points.len(), |k| points[k].0.distance_squared(a));
+    let second = best(points.len(), CLEARLY * size, |k| points[k].0.distance(a));
     let b = points[second].0;
     let side = |k: usize| (b - a).cross(points[k].0 - a).dot(normal);
-    let third = best(points.len(), side);
-    let fourth = best(points.len(), |k| -side(k));
+    let third = best(points.len(), CLEARLY * size * size, side);
+    let fourth = best(points.len(), CLEARLY * size * size, |k| -side(k));
     let mut chosen = [first, second, third, fourth];
     chosen.sort_unstable();
     // all points on one line or on one side: fill up with the first ones left
@@ -60,11 +68,11 @@ fn four_of(points: &[(DVec3, f64)], normal: DVec3) -> [usize; 4] {
     chosen
 }
 
-fn best(count: usize, score: impl Fn(usize) -> f64) -> usize {
+fn best(count: usize, clearly: f64, score: impl Fn(usize) -> f64) -> usize {
     let mut found = (f64::NEG_INFINITY, 0);
     for k in 0..count {
         let s = score(k);
-        if s > found.0 {
+        if s > found.0 + clearly {
             found = (s, k);
         }
     }

@@ -214,7 +214,7 @@ fn surface(
         if part.points.is_empty() {
             continue;
         }
-        if part.normal.dot(normal) < SAME_NORMAL && !may_lean(mesh, triangle, normal, behind, part.normal) {
+        if part.normal.distance(normal) > 1e-9 && !may_lean(mesh, triangle, normal, behind, part.normal) {
             convex::touch_along(&face, &rounded, &r, t, normal, reach, work, &mut part);
         }
         merge(&part, out);
@@ -235,7 +235,7 @@ fn may_lean(mesh: &Mesh, triangle: u32, face: DVec3, behind: bool, normal: DVec3
         // outward in the plane of the triangle, whichever side is up
         let outward = edge.cross(mesh.normals[triangle as usize]).normalize_or_zero();
         let lean = normal.dot(outward);
-        if lean < 1e-6 {
+        if lean < 1e-10 {
             return true;
         }
         let Some(next) = mesh.normal_across(triangle, k) else { return true };
