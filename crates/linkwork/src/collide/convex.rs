@@ -79,7 +79,7 @@ struct Axis {
     witness: Option<(DVec3, DVec3)>,
 }
 
-/// Fills `touch` with the contact within `reach`; returns a lower bound of the distance (the depth if negative).
+/// Fills `touch` with all contact points within `reach`; returns a lower bound of the distance (the depth if negative).
 pub(crate) fn touch(
     a: &Rounded,
     b: &Rounded,
@@ -121,7 +121,6 @@ pub(crate) fn touch(
             touch.push(0.5 * (on_a + n * a.radius + on_b - n * b.radius), gap);
         }
     }
-    touch.reduce();
     separation
 }
 

@@ -33,7 +33,7 @@ impl Touch {
 }
 
 /// Points this much less deep than the deepest count as equally deep, or round-off would choose among flush points.
-const EQUALLY_DEEP: f64 = 1e-5;
+const EQUALLY_DEEP: f64 = 2e-6;
 
 /// One choice replaces another only if it is better by this part: ties must not be decided by round-off.
 const CLEARLY: f64 = 1e-3;

@@ -359,8 +359,15 @@ impl Collisions {
                 continue;
             }
             let (ca, cb) = (&ea.collider, &eb.collider);
-            pair.separation =
-                narrow::contacts((&ca.form, &ea.place), (&cb.form, &eb.place), reach, path, &mut pair.memory, work, touches);
+            pair.separation = narrow::contacts(
+                (&ca.form, &ea.place),
+                (&cb.form, &eb.place),
+                reach,
+                path,
+                &mut pair.memory,
+                work,
+                touches,
+            );
             pair.path = path;
             if pair.sensor {
                 if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {

@@ -93,6 +93,7 @@ pub(crate) fn contacts(
                 let rounded = |half: &DVec3| Rounded { core: Core::Box { half: *half }, radius: 0.0 };
                 let (a, b) = (rounded(ha), rounded(hb));
                 separation = convex::touch(&a, &b, &r, t, reach, &mut AxisHint::None, work, touch);
+                touch.reduce();
             }
             finish(out, a.1, false);
             separation
@@ -106,7 +107,9 @@ pub(crate) fn contacts(
         (one, other) => {
             let (Some(ra), Some(rb)) = (one.convex(), other.convex()) else { return f64::INFINITY };
             let (r, t) = a.1.see(b.1);
-            let separation = convex::touch(&ra, &rb, &r, t, reach, &mut memory.hint, work, out.next());
+            let touch = out.next();
+            let separation = convex::touch(&ra, &rb, &r, t, reach, &mut memory.hint, work, touch);
+            touch.reduce();
             finish(out, a.1, false);
             separation
         }
@@ -211,10 +214,12 @@ fn surface(
         let mut hint = AxisHint::FaceOfA(normal);
         let gap = convex::touch(&face, &rounded, &r, t, reach, &mut hint, work, &mut part);
         separation = separation.min(gap);
-        if part.points.is_empty() {
+        if gap > reach {
             continue;
         }
-        if part.normal.distance(normal) > 1e-9 && !may_lean(mesh, triangle, normal, behind, part.normal) {
+        if part.points.is_empty()
+            || part.normal.distance(normal) > 1e-9 && !may_lean(mesh, triangle, normal, behind, part.normal)
+        {
             convex::touch_along(&face, &rounded, &r, t, normal, reach, work, &mut part);
         }
         merge(&part, out);

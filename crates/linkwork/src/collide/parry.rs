@@ -164,9 +164,7 @@ pub(crate) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Opti
         Form::Cylinder { half, radius } => {
             Cylinder::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true)
         }
-        Form::Cone { half, radius } => {
-            Cone::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true)
-        }
+        Form::Cone { half, radius } => Cone::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true),
         Form::Hull(_) | Form::Mesh(_) | Form::Plane => None,
     }?;
     let lies = matches!(form, Form::Cylinder { .. } | Form::Cone { .. });

@@ -126,7 +126,8 @@ impl World {
                 && best.is_none_or(|b| distance < b.distance)
             {
                 let point = origin + towards * distance;
-                best = Some(Hit { body: id, shape: collider.shape as usize, point, normal: place.r * normal, distance });
+                best =
+                    Some(Hit { body: id, shape: collider.shape as usize, point, normal: place.r * normal, distance });
             }
         });
         Ok(best)
@@ -157,7 +158,8 @@ impl World {
                 return;
             }
             let target = place_of(body, collider);
-            if let Some((distance, point, normal)) = cast(&collider.form, &target, &moving, &place, towards, most, &mut work)
+            if let Some((distance, point, normal)) =
+                cast(&collider.form, &target, &moving, &place, towards, most, &mut work)
                 && best.is_none_or(|b| distance < b.distance)
             {
                 best = Some(Hit { body: id, shape: collider.shape as usize, point, normal, distance });

@@ -115,7 +115,9 @@ impl Form {
             Form::Sphere { radius } => around(DVec3::splat(*radius)),
             Form::Capsule { half, radius } => around(DVec3::new(*radius, *radius, half + radius)),
             Form::Box { half } => around(*half),
-            Form::Cylinder { half, radius } | Form::Cone { half, radius } => around(DVec3::new(*radius, *radius, *half)),
+            Form::Cylinder { half, radius } | Form::Cone { half, radius } => {
+                around(DVec3::new(*radius, *radius, *half))
+            }
             Form::Hull(hull) => Bounds::of(hull.points.iter().copied()),
             Form::Mesh(mesh) => mesh.bounds,
             Form::Plane => around(DVec3::INFINITY),

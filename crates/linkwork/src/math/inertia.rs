@@ -179,11 +179,7 @@ fn solid(geometry: &Geometry) -> (f64, DVec3, DMat3) {
             let ball = 4.0 / 3.0 * PI * r.powi(3);
             // a half ball's centre lies 3r/8 from its flat face
             let across = tube * (3.0 * r * r + l * l) / 12.0 + ball * (0.4 * r * r + 0.25 * l * l + 0.375 * l * r);
-            diagonal(
-                tube + ball,
-                DVec3::ZERO,
-                DVec3::new(across, across, 0.5 * tube * r * r + 0.4 * ball * r * r),
-            )
+            diagonal(tube + ball, DVec3::ZERO, DVec3::new(across, across, 0.5 * tube * r * r + 0.4 * ball * r * r))
         }
         Geometry::Cone { radius: r, length: l } => {
             let v = PI * r * r * l / 3.0;
@@ -193,8 +189,7 @@ fn solid(geometry: &Geometry) -> (f64, DVec3, DMat3) {
         }
         Geometry::ConvexHull { points } => {
             let points: Vec<DVec3> = points.iter().map(|&p| p.into()).collect();
-            Hull::of(&points)
-                .map_or((0.0, DVec3::ZERO, DMat3::ZERO), |hull| integrals(&hull.points, &hull.triangles()))
+            Hull::of(&points).map_or((0.0, DVec3::ZERO, DMat3::ZERO), |hull| integrals(&hull.points, &hull.triangles()))
         }
         Geometry::Mesh { vertices, triangles } => {
             let vertices: Vec<DVec3> = vertices.iter().map(|&p| p.into()).collect();

@@ -19,6 +19,7 @@ mod pendulums;
 mod reactions;
 mod reference;
 mod scenes;
+mod shapes;
 mod springs;
 mod tops;
 

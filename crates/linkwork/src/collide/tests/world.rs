@@ -54,7 +54,15 @@ fn all_pairs(world: &World) -> Vec<(u32, u32, usize)> {
                     };
                     let (qa, qb) = (at(pa, ca), at(pb, cb));
                     let mut memory = PairMemory::default();
-                    narrow::contacts((&ca.form, &qa), (&cb.form, &qb), reach, 0.0, &mut memory, &mut work, &mut touches);
+                    narrow::contacts(
+                        (&ca.form, &qa),
+                        (&cb.form, &qb),
+                        reach,
+                        0.0,
+                        &mut memory,
+                        &mut work,
+                        &mut touches,
+                    );
                     let count = touches.iter().map(|t| t.points.len()).sum();
                     if count > 0 {
                         found.push((ia.slot() as u32, ib.slot() as u32, count));
@@ -115,7 +123,9 @@ fn the_broad_phase_finds_what_asking_all_pairs_finds() {
 }
 
 fn bits(manifolds: &[Manifold]) -> Vec<u64> {
-    let point = |p: &crate::collide::ContactPoint| [p.gap, p.position.x, p.position.y, p.position.z, p.impulse_n].map(f64::to_bits);
+    let point = |p: &crate::collide::ContactPoint| {
+        [p.gap, p.position.x, p.position.y, p.position.z, p.impulse_n].map(f64::to_bits)
+    };
     manifolds.iter().flat_map(|m| m.points().iter().flat_map(point).collect::<Vec<_>>()).collect()
 }
 
@@ -142,7 +152,9 @@ fn stack() -> Scene {
     let mut scene = Scene::new("stack");
     scene.body(Body::fixed("floor").shape(Geometry::Plane));
     for i in 0..3 {
-        scene.body(Body::new(format!("box {i}")).at([0.0, 0.0, 0.5 + f64::from(i)]).shape(Geometry::Box { size: [1.0; 3] }));
+        scene.body(
+            Body::new(format!("box {i}")).at([0.0, 0.0, 0.5 + f64::from(i)]).shape(Geometry::Box { size: [1.0; 3] }),
+        );
     }
     scene
 }
