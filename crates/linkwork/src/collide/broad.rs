@@ -13,6 +13,10 @@ pub(crate) struct BroadPhase {
     /// By collider; `None` for planes, which are near everything.
     pub fat: Vec<Option<Bounds>>,
     moved: Vec<u32>,
+    /// By collider: whether it is among those moved.
+    is_moved: Vec<bool>,
+    /// Boxes changed since the tree was laid out.
+    changes: usize,
 }
 
 /// A fat box this many margins too large is made anew, or a body that was once fast would keep its many pairs.
@@ -27,9 +31,12 @@ impl BroadPhase {
                 self.tree.change(i as u32, bounds);
             }
         }
-        self.tree.settle();
+        self.is_moved.clear();
+        self.is_moved.resize(fat.len(), false);
         self.fat = fat;
         self.moved.clear();
+        // new colliders are not where they belong yet
+        self.changes = usize::MAX / 2;
     }
 
     /// Tells where a collider may be in this step; returns whether its fat box has changed.
@@ -42,39 +49,55 @@ impl BroadPhase {
         *fat = bounds.grown(margin);
         self.tree.change(collider, fat);
         self.moved.push(collider);
+        self.is_moved[collider as usize] = true;
         true
     }
 
-    /// Colliders whose fat boxes have changed since the last call of [`BroadPhase::settle`], in order.
-    pub fn moved(&self) -> &[u32] {
-        &self.moved
+    /// Whether any fat box has changed since the last call of [`BroadPhase::settle`].
+    pub fn has_moved(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
+    /// Whether the fat boxes of two colliders still overlap, if either has changed.
+    pub fn keeps(&self, a: u32, b: u32) -> bool {
+        !(self.is_moved[a as usize] || self.is_moved[b as usize]) || self.overlap(a, b)
     }
 
     /// All pairs are to be found anew.
     pub fn move_all(&mut self) {
         self.moved.clear();
         self.moved.extend(0..self.fat.len() as u32);
+        self.is_moved.fill(true);
     }
 
-    /// Calls `found(moved, other)` for every overlap of a changed fat box, then forgets the changes.
+    /// Calls `found` for every overlap of a changed fat box, once for each pair, then forgets the changes.
     pub fn settle(&mut self, mut found: impl FnMut(u32, u32)) {
         if self.moved.is_empty() {
             return;
         }
-        self.tree.settle();
+        self.changes = self.changes.saturating_add(self.moved.len());
+        let anew = self.changes > self.fat.len();
+        self.tree.settle(anew);
+        if anew {
+            self.changes = 0;
+        }
         for &collider in &self.moved {
             if let Some(fat) = &self.fat[collider as usize] {
                 self.tree.visit(fat, |other| {
-                    if other != collider {
-                        found(collider, other);
+                    // of two that have changed, the lower one finds the other
+                    if other > collider || (other < collider && !self.is_moved[other as usize]) {
+                        found(collider.min(other), collider.max(other));
                     }
                 });
             }
         }
+        for &collider in &self.moved {
+            self.is_moved[collider as usize] = false;
+        }
         self.moved.clear();
     }
 
-    pub fn overlap(&self, a: u32, b: u32) -> bool {
+    fn overlap(&self, a: u32, b: u32) -> bool {
         match (&self.fat[a as usize], &self.fat[b as usize]) {
             (Some(a), Some(b)) => a.overlaps(b),
             _ => true,

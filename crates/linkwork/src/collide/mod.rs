@@ -122,7 +122,7 @@ impl Entry {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Pair {
     a: u32,
     b: u32,
@@ -163,7 +163,6 @@ pub(crate) struct Collisions {
     // working memory
     old: Vec<Manifold>,
     fresh: Vec<(u32, u32)>,
-    stale: Vec<bool>,
     touches: Touches,
     work: Workspace,
 }
@@ -293,54 +292,74 @@ impl Collisions {
     }
 
     fn find_pairs(&mut self) {
-        if self.broad.moved().is_empty() && !self.look_anew {
+        if !self.broad.has_moved() && !self.look_anew {
             return;
         }
-        self.stale.clear();
-        self.stale.resize(self.entries.len(), false);
-        for &i in self.broad.moved() {
-            self.stale[i as usize] = true;
-        }
-        let (broad, stale) = (&self.broad, &self.stale);
-        self.pairs.retain(|p| !(stale[p.a as usize] || stale[p.b as usize]) || broad.overlap(p.a, p.b));
-        let known = self.pairs.len();
-
+        let broad = &self.broad;
+        self.pairs.retain(|p| broad.keeps(p.a, p.b));
         self.fresh.clear();
-        let (entries, apart, pairs, fresh) = (&self.entries, &self.apart, &self.pairs, &mut self.fresh);
-        let mut consider = |x: u32, y: u32| {
-            let (a, b) = (x.min(y), x.max(y));
-            if may_touch(entries, apart, a, b) && pairs.binary_search_by(|p| (p.a, p.b).cmp(&(a, b))).is_err() {
+        let (entries, apart, fresh) = (&self.entries, &self.apart, &mut self.fresh);
+        let mut consider = |a: u32, b: u32| {
+            if may_touch(entries, apart, a, b) {
                 fresh.push((a, b));
             }
         };
         if self.look_anew {
             self.look_anew = false;
             self.broad.move_all();
-            for (i, entry) in entries.iter().enumerate() {
-                if matches!(entry.collider.form, shape::Form::Plane) {
-                    (0..entries.len()).filter(|&k| k != i).for_each(|k| consider(i as u32, k as u32));
+            for i in (0..entries.len()).filter(|&i| matches!(entries[i].collider.form, shape::Form::Plane)) {
+                for k in (0..entries.len()).filter(|&k| k != i) {
+                    consider(i.min(k) as u32, i.max(k) as u32);
                 }
             }
         }
         self.broad.settle(consider);
         self.fresh.sort_unstable();
         self.fresh.dedup();
-        for &(a, b) in &self.fresh {
-            let (ca, cb) = (&self.entries[a as usize].collider, &self.entries[b as usize].collider);
-            self.pairs.push(Pair {
-                a,
-                b,
-                material: ca.material.with(&cb.material),
-                sensor: ca.sensor || cb.sensor,
-                memory: PairMemory::default(),
-                separation: f64::NAN,
-                path: 0.0,
-                first: 0,
-                count: 0,
-            });
+        self.merge_fresh();
+    }
+
+    /// Puts the fresh pairs that are not known yet among the others, in order.
+    fn merge_fresh(&mut self) {
+        let mut at = 0;
+        let pairs = &self.pairs;
+        self.fresh.retain(|key| {
+            while at < pairs.len() && (pairs[at].a, pairs[at].b) < *key {
+                at += 1;
+            }
+            at == pairs.len() || (pairs[at].a, pairs[at].b) != *key
+        });
+        let Some(&last) = self.fresh.last() else { return };
+        // from the back, so that every pair moves once
+        let mut known = self.pairs.len();
+        let mut fresh = self.fresh.len();
+        let filler = self.fresh_pair(last);
+        self.pairs.resize(known + fresh, filler);
+        while fresh > 0 {
+            let key = self.fresh[fresh - 1];
+            let to = known + fresh - 1;
+            if known > 0 && (self.pairs[known - 1].a, self.pairs[known - 1].b) > key {
+                self.pairs[to] = self.pairs[known - 1];
+                known -= 1;
+            } else {
+                self.pairs[to] = self.fresh_pair(key);
+                fresh -= 1;
+            }
         }
-        if self.pairs.len() > known {
-            self.pairs.sort_unstable_by_key(|p| (p.a, p.b));
+    }
+
+    fn fresh_pair(&self, (a, b): (u32, u32)) -> Pair {
+        let (ca, cb) = (&self.entries[a as usize].collider, &self.entries[b as usize].collider);
+        Pair {
+            a,
+            b,
+            material: ca.material.with(&cb.material),
+            sensor: ca.sensor || cb.sensor,
+            memory: PairMemory::default(),
+            separation: f64::NAN,
+            path: 0.0,
+            first: 0,
+            count: 0,
         }
     }
 

@@ -136,9 +136,12 @@ impl BoxTree {
         self.tree.insert_or_update_partially(aabb(bounds), number, 0.0);
     }
 
-    pub fn settle(&mut self) {
-        self.tree.refit(&mut self.workspace);
-        self.tree.optimize_incremental(&mut self.workspace);
+    /// Fits the tree to its boxes; `anew` lays it out again, for boxes that have gone far.
+    pub fn settle(&mut self, anew: bool) {
+        match anew {
+            true => self.tree.rebuild(&mut self.workspace, BvhBuildStrategy::Binned),
+            false => self.tree.refit(&mut self.workspace),
+        }
     }
 
     /// Calls `found` with the number of every box that overlaps, in no particular order.

@@ -76,7 +76,7 @@ fn direction(v: DVec3) -> Result<DVec3, SceneError> {
 }
 
 fn range(path: &str, farthest: f64) -> Result<f64, SceneError> {
-    match farthest >= 0.0 && farthest <= 1e9 {
+    match (0.0..=1e9).contains(&farthest) {
         true => Ok(farthest),
         false => Err(SceneError::new(path, format!("{farthest} is not between 0 and 1e9"))),
     }
