@@ -177,6 +177,15 @@ fn surface(geometry: &Geometry) -> Vec<Vec<DVec3>> {
             let z = 0.5 * length;
             revolved(&[(0.0, -z), (radius, -z), (radius, z), (0.0, z)], sides(radius))
         }
+        Geometry::Cone { radius, length } => {
+            let z = 0.5 * length;
+            revolved(&[(0.0, -z), (radius, -z), (0.0, z)], sides(radius))
+        }
+        Geometry::Mesh { ref vertices, ref triangles } => {
+            triangles.iter().map(|t| t.map(|i| DVec3::from(vertices[i as usize])).to_vec()).collect()
+        }
+        // no scene that is drawn has these
+        Geometry::ConvexHull { .. } | Geometry::HeightField { .. } | Geometry::Plane => Vec::new(),
     }
 }
 

@@ -174,6 +174,7 @@ fn inline(text: &mut String, value: &Value, format: Format) {
     match value {
         Value::Null => text.push_str("null"),
         Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) if number.is_u64() => text.push_str(&number.to_string()),
         Value::Number(number) => match number.as_f64() {
             // The shortest text that is read as the same number, in either language.
             Some(number) => text.push_str(&format!("{number:?}")),

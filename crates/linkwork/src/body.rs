@@ -1,9 +1,11 @@
 //! Bodies of a running world.
 
+use crate::collide::shape::Collider;
 use crate::math::inertia::MassProperties;
 use crate::math::{Placed, Pose, Twist};
 use crate::scene::{BodyKind, Shape};
 use glam::{DQuat, DVec3};
+use std::sync::Arc;
 
 /// A body: its state is kept at the centre of mass, in principal axes.
 #[derive(Clone, Debug)]
@@ -28,6 +30,10 @@ pub(crate) struct BodyState {
     pub force: DVec3,
     pub torque: DVec3,
     pub shapes: Vec<Shape>,
+    /// The shapes compiled for collision.
+    pub colliders: Arc<[Collider]>,
+    /// What the user should know about the shapes, in plain words.
+    pub warnings: Vec<String>,
 }
 
 /// What generalised-α carries from step to step: its averaged acceleration and the true one, hat coordinates of the body.

@@ -1,6 +1,7 @@
 //! Changing a world: insert, remove, move, push, drive. Every call checks its numbers first and changes nothing if they are wrong.
 
 use crate::body::{Accelerations, BodyState};
+use crate::collide;
 use crate::error::SceneError;
 use crate::handle::{BodyId, JointId};
 use crate::joint::compile::{self, is_coupling};
@@ -8,7 +9,7 @@ use crate::joint::drive::Drive;
 use crate::joint::{BlackBox, Coupling, CouplingTerm, Held, JointModel, JointState};
 use crate::math::inertia::{MassProperties, mass_properties};
 use crate::math::{Pose, Twist};
-use crate::scene::{Body, BodyKind, Coordinate, Frame, Geometry, Joint, JointKind, Limit, Motor, Spring, WORLD};
+use crate::scene::{Body, BodyKind, Coordinate, Frame, Joint, JointKind, Limit, Motor, Spring, WORLD};
 use crate::world::World;
 use glam::{DMat3, DQuat, DVec3};
 use std::collections::{HashMap, HashSet};
@@ -74,35 +75,13 @@ fn quaternion(path: &str, w_x_y_z: [f64; 4]) -> Checked<DQuat> {
     Ok(if (length - 1.0).abs() < 1e-15 { q } else { q.normalize() })
 }
 
-fn check_geometry(path: &str, geometry: &Geometry) -> Checked<()> {
-    let positive = |key: &str, value: f64| match value.is_finite() && value > 0.0 && value < FARTHEST {
-        true => Ok(()),
-        false => Err(SceneError::new(
-            format!("{path}.{key}"),
-            format!("{value:?} m is not a positive length below {FARTHEST:e} m"),
-        )),
-    };
-    match *geometry {
-        Geometry::Sphere { radius } => positive("sphere.radius", radius),
-        Geometry::Box { size } => size.iter().try_for_each(|&s| positive("box.size", s)),
-        Geometry::Capsule { radius, length } => {
-            positive("capsule.radius", radius)?;
-            positive("capsule.length", length)
-        }
-        Geometry::Cylinder { radius, length } => {
-            positive("cylinder.radius", radius)?;
-            positive("cylinder.length", length)
-        }
-    }
-}
-
 fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
     let at = |key: &str| format!("{path}.{key}");
     if body.name == WORLD {
         return Err(SceneError::new(at("name"), "\"world\" is the name of the immovable world").hint("choose another"));
     }
     for (i, shape) in body.shapes.iter().enumerate() {
-        check_geometry(&at(&format!("shapes[{i}].geometry")), &shape.geometry)?;
+        collide::check::shape(&at(&format!("shapes[{i}]")), shape, body.kind)?;
         bounded(&at(&format!("shapes[{i}].position")), shape.position.into(), FARTHEST, "m")?;
         quaternion(&at(&format!("shapes[{i}].orientation")), shape.orientation)?;
     }
@@ -121,6 +100,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
     if body.kind == BodyKind::Static && twist != Twist::default() {
         return Err(SceneError::new(at("velocity"), "a static body does not move").hint("make it kinematic"));
     }
+    let (colliders, warnings) = collide::shape::compile(body, &mass);
     let mut state = BodyState {
         name: body.name.clone(),
         kind: body.kind,
@@ -136,6 +116,8 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
         shapes: body.shapes.clone(),
+        colliders: colliders.into(),
+        warnings,
     };
     state.set_pose(pose);
     state.set_twist(twist);

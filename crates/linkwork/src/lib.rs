@@ -59,6 +59,10 @@ pub use joint::BlackBox;
 
 mod mechanism;
 
+#[allow(dead_code)] // called by the step
+mod collide;
+pub use collide::{Hit, QueryFilter, TimeOfImpact};
+
 mod math;
 pub use math::{Pose, Twist, Wrench};
 

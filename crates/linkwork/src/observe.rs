@@ -154,6 +154,11 @@ impl World {
         self.bodies.get(id).map(|b| b.shapes.as_slice())
     }
 
+    /// What there is to know about the shapes of bodies, such as a mesh that collides as convex pieces.
+    pub fn shape_warnings(&self) -> impl Iterator<Item = &str> {
+        self.bodies.iter().flat_map(|(_, b)| &b.warnings).map(String::as_str)
+    }
+
     /// A body's mass, kg; `None` if forces do not move it.
     pub fn mass(&self, id: BodyId) -> Option<f64> {
         self.bodies.get(id).filter(|b| b.is_dynamic()).map(|b| b.mass.mass)

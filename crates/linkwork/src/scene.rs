@@ -3,6 +3,9 @@
 //! SI units throughout; z is up by convention, because gravity's default points along −z.
 //! Nothing here is checked: [`World::build`](crate::World::build) checks everything and names what is wrong by its path.
 
+mod shape;
+pub use shape::{Combine, Geometry, Shape, Softness};
+
 use serde::{Deserialize, Serialize};
 
 /// The name that stands for the immovable world wherever a joint asks for a body.
@@ -26,6 +29,17 @@ pub struct Scene {
     pub bodies: Vec<Body>,
     /// The joints, in the order of their ids.
     pub joints: Vec<Joint>,
+    /// Whether bodies collide at all.
+    #[serde(skip_serializing_if = "is_true")]
+    pub collisions: bool,
+}
+
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Default for Scene {
@@ -37,6 +51,7 @@ impl Default for Scene {
             step: Stepping::default(),
             bodies: Vec::new(),
             joints: Vec::new(),
+            collisions: true,
         }
     }
 }
@@ -223,75 +238,6 @@ impl Body {
     }
 }
 
-/// A piece of a body's geometry, placed in the body frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Shape {
-    /// What it is.
-    pub geometry: Geometry,
-    /// Its centre in the body frame, m.
-    #[serde(default)]
-    pub position: [f64; 3],
-    /// Its orientation in the body frame, quaternion (w, x, y, z).
-    #[serde(default = "identity_quaternion")]
-    pub orientation: [f64; 4],
-}
-
-fn identity_quaternion() -> [f64; 4] {
-    [1.0, 0.0, 0.0, 0.0]
-}
-
-impl Shape {
-    /// A shape at the body's origin.
-    pub fn new(geometry: Geometry) -> Self {
-        Shape { geometry, position: [0.0; 3], orientation: identity_quaternion() }
-    }
-
-    /// Moves the shape in the body frame, m.
-    pub fn at(mut self, position: impl Into<[f64; 3]>) -> Self {
-        self.position = position.into();
-        self
-    }
-
-    /// Turns the shape in the body frame, quaternion (w, x, y, z).
-    pub fn oriented(mut self, w_x_y_z: [f64; 4]) -> Self {
-        self.orientation = w_x_y_z;
-        self
-    }
-}
-
-/// Solid geometry, centred on its own origin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Geometry {
-    /// A ball.
-    Sphere {
-        /// Radius, m.
-        radius: f64,
-    },
-    /// A box with faces across x, y and z.
-    Box {
-        /// Full extents, m.
-        size: [f64; 3],
-    },
-    /// A cylinder along z with half balls on its ends.
-    Capsule {
-        /// Radius, m.
-        radius: f64,
-        /// Length of the segment between the centres of the half balls, m.
-        length: f64,
-    },
-    /// A cylinder along z.
-    Cylinder {
-        /// Radius, m.
-        radius: f64,
-        /// Length, m.
-        length: f64,
-    },
-}
-
 /// What a joint holds and what it leaves free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -385,6 +331,9 @@ pub struct Joint {
     /// What acts on the joint's coordinates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<Coordinate>,
+    /// Whether the two bodies joined collide with each other; most overlap where they are joined.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub collide: bool,
 }
 
 /// A joint frame on a body: a point, an axis (z of the frame) and optionally the direction from which angles count (x).
@@ -548,6 +497,7 @@ impl Joint {
             pitch: None,
             length: None,
             coordinates: Vec::new(),
+            collide: false,
         }
     }
 
@@ -661,6 +611,12 @@ impl Joint {
     pub fn frames(mut self, on_a: Frame, on_b: Frame) -> Self {
         self.frame_a = Some(on_a);
         self.frame_b = Some(on_b);
+        self
+    }
+
+    /// Lets the two bodies joined collide with each other.
+    pub fn colliding(mut self) -> Self {
+        self.collide = true;
         self
     }
 

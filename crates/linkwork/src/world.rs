@@ -1,10 +1,11 @@
 //! The running world: it owns the stores; the algorithm is in [`step`](crate::step()).
 
 use crate::body::{Accelerations, BodyState};
+use crate::collide::Collisions;
 use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError};
 use crate::handle::{Arena, BodyId, JointId, kinds};
-use crate::joint::JointState;
+use crate::joint::{JointState, SystemChoice};
 use crate::observe::Assembly;
 use crate::scene::Scene;
 use crate::step::Scratch;
@@ -29,6 +30,10 @@ pub struct World {
     pub(crate) identity: Arc<()>,
     /// Counts changes of the joint graph.
     pub(crate) graph_version: u64,
+    /// Whether bodies collide at all.
+    pub(crate) collides: bool,
+    /// What the last step knew of contacts.
+    pub(crate) collisions: Collisions,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -40,6 +45,9 @@ pub struct Snapshot {
     time: f64,
     posed: bool,
     disturbed: bool,
+    collides: bool,
+    collisions: Collisions,
+    graph_version: u64,
 }
 
 impl World {
@@ -55,6 +63,8 @@ impl World {
             disturbed: false,
             identity: Arc::new(()),
             graph_version: 0,
+            collides: true,
+            collisions: Collisions::default(),
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -66,6 +76,7 @@ impl World {
     pub fn build(scene: &Scene) -> Result<World, BuildError> {
         let mut world = World::new([0.0; 3])?;
         let mut problems = Vec::from_iter(world.set_gravity(scene.gravity).err());
+        world.collides = scene.collisions;
         let stepping = [("step.dt", scene.step.dt), ("step.duration", scene.step.duration)];
         for (path, value) in stepping {
             if !(value.is_finite() && value > 0.0) {
@@ -100,15 +111,25 @@ impl World {
             time: self.time,
             posed: self.posed,
             disturbed: self.disturbed,
+            collides: self.collides,
+            collisions: self.collisions.clone(),
+            graph_version: self.graph_version,
         }
     }
 
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
-        let Snapshot { bodies, joints, gravity, time, posed, disturbed } = snapshot.clone();
+        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions, graph_version } =
+            snapshot.clone();
         (self.bodies, self.joints) = (bodies, joints);
+        (self.collides, self.collisions) = (collides, collisions);
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;
+        // what was chosen for the graph of then is chosen for the same graph now
+        for (_, joint) in self.joints.iter_mut() {
+            let choice = joint.memory.choice.filter(|c| c.graph_version == graph_version);
+            joint.memory.choice = choice.map(|c| SystemChoice { graph_version: self.graph_version, ..c });
+        }
     }
 
     /// Closes the joints from where the bodies are, and makes the velocities fit. Problems are of the joints that `path` names.

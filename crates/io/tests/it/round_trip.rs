@@ -45,15 +45,44 @@ fn geometry() -> impl Strategy<Value = Geometry> {
         vector().prop_map(|size| Geometry::Box { size }),
         (number(), number()).prop_map(|(radius, length)| Geometry::Capsule { radius, length }),
         (number(), number()).prop_map(|(radius, length)| Geometry::Cylinder { radius, length }),
+        (number(), number()).prop_map(|(radius, length)| Geometry::Cone { radius, length }),
+        prop::collection::vec(vector(), 0..5).prop_map(|points| Geometry::ConvexHull { points }),
+        (prop::collection::vec(vector(), 0..4), prop::collection::vec(any::<[u32; 3]>(), 0..4))
+            .prop_map(|(vertices, triangles)| Geometry::Mesh { vertices, triangles }),
+        (prop::collection::vec(prop::collection::vec(number(), 0..3), 0..3), prop::array::uniform2(number()))
+            .prop_map(|(heights, size)| Geometry::HeightField { heights, size }),
+        Just(Geometry::Plane),
     ]
 }
 
+fn combine() -> impl Strategy<Value = Combine> {
+    prop::sample::select(
+        [Combine::Average, Combine::GeometricMean, Combine::Min, Combine::Multiply, Combine::Max].as_slice(),
+    )
+}
+
 fn shape() -> impl Strategy<Value = Shape> {
-    (geometry(), vector(), quaternion()).prop_map(|(geometry, position, orientation)| Shape {
-        geometry,
-        position,
-        orientation,
-    })
+    let surface = (prop::array::uniform4(number()), combine(), combine());
+    let softness = prop::option::of((number(), number()))
+        .prop_map(|soft| soft.map(|(stiffness, damping)| Softness { stiffness, damping }));
+    let groups = (any::<u32>(), any::<u32>(), any::<bool>());
+    (geometry(), vector(), quaternion(), surface, softness, groups).prop_map(
+        |(geometry, position, orientation, surface, softness, (group, mask, sensor))| Shape {
+            geometry,
+            position,
+            orientation,
+            friction: surface.0[0],
+            restitution: surface.0[1],
+            rolling_friction: surface.0[2],
+            spinning_friction: surface.0[3],
+            friction_combine: surface.1,
+            restitution_combine: surface.2,
+            softness,
+            group,
+            mask,
+            sensor,
+        },
+    )
 }
 
 fn body() -> impl Strategy<Value = Body> {
@@ -160,8 +189,9 @@ fn joint() -> impl Strategy<Value = Joint> {
     let frames = (prop::option::of(frame()), prop::option::of(frame()));
     let sizes = prop::array::uniform4(prop::option::of(number()));
     let lists = (prop::collection::vec(text(), 0..3), prop::collection::vec(coordinate(), 0..3));
-    (text(), prop::sample::select(KINDS.as_slice()), bodies, world, frames, sizes, lists).prop_map(
-        |(name, kind, bodies, world, frames, [ratio, radius, pitch, length], lists)| Joint {
+    let kind = (prop::sample::select(KINDS.as_slice()), any::<bool>());
+    (text(), kind, bodies, world, frames, sizes, lists).prop_map(
+        |(name, (kind, collide), bodies, world, frames, [ratio, radius, pitch, length], lists)| Joint {
             name,
             a: bodies.0,
             b: bodies.1,
@@ -176,6 +206,7 @@ fn joint() -> impl Strategy<Value = Joint> {
             pitch,
             length,
             coordinates: lists.1,
+            collide,
             ..Joint::new(kind, "", "", "")
         },
     )
@@ -191,7 +222,9 @@ fn scene() -> impl Strategy<Value = Scene> {
             step,
             bodies,
             joints,
+            ..Scene::default()
         })
+        .prop_flat_map(|scene| any::<bool>().prop_map(move |collisions| Scene { collisions, ..scene.clone() }))
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 //! Mass properties: from shapes, or given and checked; principal axes.
 
+use crate::collide::hull::{Hull, integrals};
 use crate::scene::{Body, Geometry};
 use glam::{DMat3, DQuat, DVec3};
 
@@ -127,15 +128,18 @@ fn check_moments(moments: DVec3) -> Result<(), MassError> {
 }
 
 /// Volume, centre and inertia tensor at unit density about that centre, of all shapes together.
+///
+/// Sensors have no mass. Where shapes overlap, the overlap counts twice.
 fn shapes_properties(body: &Body) -> Option<(f64, DVec3, DMat3)> {
     let parts: Vec<(f64, DVec3, DMat3)> = body
         .shapes
         .iter()
+        .filter(|shape| !shape.sensor)
         .map(|shape| {
-            let (volume, moments) = volume_and_moments(&shape.geometry);
+            let (volume, center, tensor) = solid(&shape.geometry);
             let [w, x, y, z] = shape.orientation;
             let r = DMat3::from_quat(DQuat::from_xyzw(x, y, z, w).normalize());
-            (volume, DVec3::from(shape.position), r * DMat3::from_diagonal(moments) * r.transpose())
+            (volume, DVec3::from(shape.position) + r * center, r * tensor * r.transpose())
         })
         .collect();
     let volume: f64 = parts.iter().map(|p| p.0).sum();
@@ -152,30 +156,49 @@ fn shapes_properties(body: &Body) -> Option<(f64, DVec3, DMat3)> {
     Some((volume, center, tensor))
 }
 
-/// Volume and principal moments at unit density, about the shape's centre.
-fn volume_and_moments(geometry: &Geometry) -> (f64, DVec3) {
+/// Volume, centre and inertia tensor at unit density about that centre, in the frame of the geometry.
+fn solid(geometry: &Geometry) -> (f64, DVec3, DMat3) {
     use std::f64::consts::PI;
-    match *geometry {
+    let diagonal = |volume: f64, center: DVec3, moments: DVec3| (volume, center, DMat3::from_diagonal(moments));
+    match geometry {
         Geometry::Sphere { radius: r } => {
             let v = 4.0 / 3.0 * PI * r.powi(3);
-            (v, DVec3::splat(0.4 * v * r * r))
+            diagonal(v, DVec3::ZERO, DVec3::splat(0.4 * v * r * r))
         }
         Geometry::Box { size: [a, b, c] } => {
             let v = a * b * c;
-            (v, v / 12.0 * DVec3::new(b * b + c * c, a * a + c * c, a * a + b * b))
+            diagonal(v, DVec3::ZERO, v / 12.0 * DVec3::new(b * b + c * c, a * a + c * c, a * a + b * b))
         }
         Geometry::Cylinder { radius: r, length: l } => {
             let v = PI * r * r * l;
             let across = v * (3.0 * r * r + l * l) / 12.0;
-            (v, DVec3::new(across, across, 0.5 * v * r * r))
+            diagonal(v, DVec3::ZERO, DVec3::new(across, across, 0.5 * v * r * r))
         }
         Geometry::Capsule { radius: r, length: l } => {
             let tube = PI * r * r * l;
             let ball = 4.0 / 3.0 * PI * r.powi(3);
             // a half ball's centre lies 3r/8 from its flat face
             let across = tube * (3.0 * r * r + l * l) / 12.0 + ball * (0.4 * r * r + 0.25 * l * l + 0.375 * l * r);
-            (tube + ball, DVec3::new(across, across, 0.5 * tube * r * r + 0.4 * ball * r * r))
+            diagonal(tube + ball, DVec3::ZERO, DVec3::new(across, across, 0.5 * tube * r * r + 0.4 * ball * r * r))
         }
+        Geometry::Cone { radius: r, length: l } => {
+            let v = PI * r * r * l / 3.0;
+            // a quarter of the height above the base
+            let across = 3.0 / 80.0 * v * (4.0 * r * r + l * l);
+            diagonal(v, DVec3::new(0.0, 0.0, -0.25 * l), DVec3::new(across, across, 0.3 * v * r * r))
+        }
+        Geometry::ConvexHull { points } => {
+            let points: Vec<DVec3> = points.iter().map(|&p| p.into()).collect();
+            Hull::of(&points).map_or((0.0, DVec3::ZERO, DMat3::ZERO), |hull| integrals(&hull.points, &hull.triangles()))
+        }
+        Geometry::Mesh { vertices, triangles } => {
+            let vertices: Vec<DVec3> = vertices.iter().map(|&p| p.into()).collect();
+            let (volume, center, tensor) = integrals(&vertices, triangles);
+            // a mesh may be turned inside out
+            (volume.abs(), center, tensor * volume.signum())
+        }
+        // never on a body that forces move
+        Geometry::HeightField { .. } | Geometry::Plane => (0.0, DVec3::ZERO, DMat3::ZERO),
     }
 }
 
@@ -246,7 +269,8 @@ mod tests {
     fn a_capsule_is_its_integral() {
         // integrate discs along the axis
         let (r, l) = (0.3, 0.8);
-        let (v, i) = volume_and_moments(&Geometry::Capsule { radius: r, length: l });
+        let (v, _, tensor) = solid(&Geometry::Capsule { radius: r, length: l });
+        let i = DVec3::new(tensor.x_axis.x, tensor.y_axis.y, tensor.z_axis.z);
         let (mut vs, mut across, mut along) = (0.0, 0.0, 0.0);
         let n = 200_000;
         let dz = (l + 2.0 * r) / f64::from(n);

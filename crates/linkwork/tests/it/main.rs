@@ -21,6 +21,7 @@ mod pendulums;
 mod reactions;
 mod reference;
 mod scenes;
+mod shapes;
 mod springs;
 mod tops;
 

@@ -96,6 +96,7 @@ fn bodies_have_mass_and_something_to_look_at() {
                     Geometry::Capsule { radius, length } | Geometry::Cylinder { radius, length } => {
                         vec![radius, length]
                     }
+                    ref other => panic!("{at}: teach this test about {other:?}"),
                 };
                 assert!(sizes.iter().all(|size| *size > 0.0 && size.is_finite()), "{at}: shape of size {sizes:?}");
                 let norm: f64 = shape.orientation.iter().map(|c| c * c).sum();
@@ -257,5 +258,6 @@ fn distance_outside(geometry: &Geometry, p: DVec3) -> f64 {
         Geometry::Box { size } => (p.abs() - DVec3::from(size) / 2.0).max(DVec3::ZERO).length(),
         Geometry::Capsule { radius, length } => round(radius, length / 2.0 + radius),
         Geometry::Cylinder { radius, length } => round(radius, length / 2.0),
+        ref other => panic!("teach this test about {other:?}"),
     }
 }

@@ -1,0 +1,479 @@
+//! Collision: which shapes come near each other, and where they touch.
+//!
+//! [`Collisions::update`] is called once a step. It moves the colliders, finds pairs that come near (broad phase), looks
+//! at those that may be within reach (narrow phase), and leaves [`Collisions::manifolds`], ordered by pair, with the
+//! impulses of the last step carried over to the points that are still there.
+//!
+//! *Reach.* A pair is looked at up to 4 mm + g h² + h (|v_a| + |v_b| + ω_a r_a + ω_b r_b): as far as both can come in a
+//! step whatever stops one of them. It must not use the relative velocity: bodies that fall together have none until
+//! the lower one is stopped.
+//!
+//! *Path.* Every collider counts the path its points have travelled at most. A pair whose separation was s is not
+//! looked at again while the path since is less than s minus its reach.
+
+mod boxes;
+mod broad;
+pub(crate) mod check;
+mod convex;
+mod core;
+pub(crate) mod hull;
+mod manifold;
+mod mesh;
+mod narrow;
+mod parry;
+mod query;
+pub(crate) mod shape;
+
+#[cfg(test)]
+mod tests;
+
+pub use query::{Hit, QueryFilter, TimeOfImpact};
+
+use crate::handle::BodyId;
+use crate::math::Placed;
+use crate::scene::BodyKind;
+use crate::world::{Bodies, Joints};
+use broad::BroadPhase;
+use convex::Workspace;
+use glam::{DQuat, DVec3};
+use narrow::{PairMemory, Place, Touches};
+use parry::Bounds;
+use shape::{Collider, PairMaterial};
+use std::sync::Arc;
+
+/// A body as collision sees it: centre of mass, principal axes, velocities.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PlacedBody {
+    pub x: DVec3,
+    pub q: DQuat,
+    pub v: DVec3,
+    pub w: DVec3,
+}
+
+/// A contact point, in the world.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ContactPoint {
+    /// Midway between the surfaces.
+    pub position: DVec3,
+    /// Along the normal; negative is overlap.
+    pub gap: f64,
+    /// In the principal frame of b, by which the point is found again.
+    pub local_b: DVec3,
+    /// Of the last step, for the solver to start from and to leave for the next.
+    pub impulse_n: f64,
+    /// World vector across the normal.
+    pub impulse_t: DVec3,
+}
+
+/// Contact points of two bodies along one normal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manifold {
+    /// Slots of the bodies.
+    pub a: u32,
+    pub b: u32,
+    /// Colliders, by index into [`Collisions`].
+    pub collider_a: u32,
+    pub collider_b: u32,
+    /// World, from a to b.
+    pub normal: DVec3,
+    pub material: PairMaterial,
+    points: [ContactPoint; 4],
+    count: u8,
+}
+
+impl Manifold {
+    pub fn points(&self) -> &[ContactPoint] {
+        &self.points[..self.count as usize]
+    }
+
+    pub fn points_mut(&mut self) -> &mut [ContactPoint] {
+        &mut self.points[..self.count as usize]
+    }
+}
+
+/// A sensor and what overlaps it: slots of the bodies, shapes by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SensorTouch {
+    pub body_a: u32,
+    pub shape_a: u32,
+    pub body_b: u32,
+    pub shape_b: u32,
+}
+
+/// A collider in the world.
+#[derive(Clone)]
+struct Entry {
+    body: BodyId,
+    kind: BodyKind,
+    part: u32,
+    collider: Collider,
+    /// Shared with the body: equal as long as the body's shapes are.
+    source: Arc<[Collider]>,
+    place: Place,
+    /// How far its points have gone at most, since it exists.
+    path: f64,
+    /// Its share of the reach of a pair.
+    reach: f64,
+}
+
+impl Entry {
+    fn slot(&self) -> u32 {
+        self.body.slot() as u32
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Pair {
+    a: u32,
+    b: u32,
+    material: PairMaterial,
+    sensor: bool,
+    memory: PairMemory,
+    /// At the last look, and the path of both then; looked at anew if NaN.
+    separation: f64,
+    path: f64,
+    /// Its manifolds of the last update.
+    first: u32,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Track {
+    x: DVec3,
+    q: DQuat,
+    moved: f64,
+    turned: f64,
+}
+
+/// Collision state of a world. Everything here that influences results is copied with it.
+#[derive(Clone, Default)]
+pub(crate) struct Collisions {
+    /// Contacts within reach, ordered by pair.
+    pub manifolds: Vec<Manifold>,
+    /// Sensors that overlap something, ordered.
+    pub sensors: Vec<SensorTouch>,
+    entries: Vec<Entry>,
+    pairs: Vec<Pair>,
+    /// Slots of bodies that joints keep from colliding, ordered.
+    apart: Vec<(u32, u32)>,
+    tracks: Vec<Option<Track>>,
+    broad: BroadPhase,
+    synced: Option<u64>,
+    look_anew: bool,
+    // working memory
+    old: Vec<Manifold>,
+    fresh: Vec<(u32, u32)>,
+    touches: Touches,
+    work: Workspace,
+}
+
+/// Base reach of a pair, m.
+const REACH: f64 = 4e-3;
+/// Fat boxes are larger by this, or by a part of the collider if that is less, m.
+const MARGIN: f64 = 0.03;
+/// A point is the same as before if it has moved by less than this on b, m.
+const SAME_POINT: f64 = 0.02;
+
+impl Collisions {
+    /// Takes the colliders of the bodies, if anything has changed since the last call. What was known of pairs that remain stays.
+    pub fn sync(&mut self, version: u64, bodies: &Bodies, joints: &Joints) {
+        if self.synced == Some(version) {
+            return;
+        }
+        self.synced = Some(version);
+        self.apart.clear();
+        for (_, joint) in joints.iter().filter(|(_, j)| !j.description.collide) {
+            if let (Some(a), Some(b)) = (joint.a, joint.b) {
+                let (a, b) = (a.slot() as u32, b.slot() as u32);
+                self.apart.push((a.min(b), a.max(b)));
+            }
+        }
+        self.apart.sort_unstable();
+        self.apart.dedup();
+
+        let old = std::mem::take(&mut self.entries);
+        let mut renumbered = vec![u32::MAX; old.len()];
+        let mut fat = Vec::new();
+        for (id, body) in bodies.iter() {
+            for (part, collider) in body.colliders.iter().enumerate() {
+                let known = old
+                    .binary_search_by(|e| (e.body, e.part).cmp(&(id, part as u32)))
+                    .ok()
+                    .filter(|&k| Arc::ptr_eq(&old[k].source, &body.colliders));
+                let new = self.entries.len() as u32;
+                match known {
+                    Some(k) => {
+                        renumbered[k] = new;
+                        fat.push(self.broad.fat[k]);
+                        self.entries.push(old[k].clone());
+                    }
+                    None => {
+                        let plane = matches!(collider.form, shape::Form::Plane);
+                        fat.push((!plane).then_some(Bounds { low: DVec3::ZERO, high: DVec3::ZERO }));
+                        self.entries.push(Entry {
+                            body: id,
+                            kind: body.kind,
+                            part: part as u32,
+                            collider: collider.clone(),
+                            source: body.colliders.clone(),
+                            place: Place::default(),
+                            path: 0.0,
+                            reach: f64::NAN,
+                        });
+                    }
+                }
+            }
+        }
+        // slots of bodies that are gone forget where their bodies were
+        let slots = self.entries.last().map_or(0, |e| e.body.slot() + 1);
+        self.tracks.resize(slots, None);
+        for (slot, track) in self.tracks.iter_mut().enumerate() {
+            let here = self.entries.partition_point(|e| e.body.slot() < slot);
+            let known = self.entries.get(here).is_some_and(|e| e.body.slot() == slot && !e.reach.is_nan());
+            if !known {
+                *track = None;
+            }
+        }
+        for pair in &mut self.pairs {
+            (pair.a, pair.b) = (renumbered[pair.a as usize], renumbered[pair.b as usize]);
+        }
+        let (entries, apart) = (&self.entries, &self.apart);
+        self.pairs.retain(|p| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b));
+        self.broad.reset(fat);
+        self.look_anew = true;
+    }
+
+    /// Moves the colliders to where their bodies are (by slot) and finds what touches within the reach of a step of h.
+    pub fn update(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
+        self.follow(bodies, h, gravity);
+        self.find_pairs();
+        self.find_contacts(bodies);
+    }
+
+    /// Body slot and shape index of a collider.
+    pub fn owner(&self, collider: u32) -> (u32, u32) {
+        let entry = &self.entries[collider as usize];
+        (entry.slot(), entry.collider.shape)
+    }
+
+    fn follow(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
+        for (slot, track) in self.tracks.iter_mut().enumerate() {
+            let Some(body) = bodies.get(slot) else { continue };
+            let (moved, turned) = match track {
+                Some(old) if old.x == body.x && old.q == body.q => (0.0, 0.0),
+                Some(old) => (body.x.distance(old.x), turn_between(old.q, body.q)),
+                None => (f64::INFINITY, 0.0),
+            };
+            *track = Some(Track { x: body.x, q: body.q, moved, turned });
+        }
+        for (i, entry) in self.entries.iter_mut().enumerate() {
+            let slot = entry.body.slot();
+            let (Some(body), Some(Some(track))) = (bodies.get(slot), self.tracks.get(slot)) else { continue };
+            let c = &entry.collider;
+            let speed = body.v.length() + body.w.length() * c.sweep;
+            let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
+            let step = track.moved + track.turned * c.sweep;
+            if step == 0.0 && reach == entry.reach {
+                continue;
+            }
+            entry.reach = reach;
+            if step > 0.0 {
+                let placed = Placed::new(body.x, body.q);
+                entry.place = Place { x: placed.x + placed.r * c.position, r: placed.r * c.turn };
+                entry.path += if step.is_finite() { step } else { 0.0 };
+            }
+            if !matches!(c.form, shape::Form::Plane) {
+                let bounds = c.bounds.placed(&entry.place.r, entry.place.x);
+                let margin = MARGIN.min(0.25 * c.bounds.half().max_element()) + 2.0 * h * speed;
+                let margin = if entry.kind == BodyKind::Static { 1e-3 } else { margin };
+                self.broad.place(i as u32, &bounds.grown(reach), margin);
+            }
+        }
+    }
+
+    fn find_pairs(&mut self) {
+        if !self.broad.has_moved() && !self.look_anew {
+            return;
+        }
+        let broad = &self.broad;
+        self.pairs.retain(|p| broad.keeps(p.a, p.b));
+        self.fresh.clear();
+        let (entries, apart, fresh) = (&self.entries, &self.apart, &mut self.fresh);
+        let mut consider = |a: u32, b: u32| {
+            if may_touch(entries, apart, a, b) {
+                fresh.push((a, b));
+            }
+        };
+        if self.look_anew {
+            self.look_anew = false;
+            self.broad.move_all();
+            for i in (0..entries.len()).filter(|&i| matches!(entries[i].collider.form, shape::Form::Plane)) {
+                for k in (0..entries.len()).filter(|&k| k != i) {
+                    consider(i.min(k) as u32, i.max(k) as u32);
+                }
+            }
+        }
+        self.broad.settle(consider);
+        self.fresh.sort_unstable();
+        self.fresh.dedup();
+        self.merge_fresh();
+    }
+
+    /// Puts the fresh pairs that are not known yet among the others, in order.
+    fn merge_fresh(&mut self) {
+        let mut at = 0;
+        let pairs = &self.pairs;
+        self.fresh.retain(|key| {
+            while at < pairs.len() && (pairs[at].a, pairs[at].b) < *key {
+                at += 1;
+            }
+            at == pairs.len() || (pairs[at].a, pairs[at].b) != *key
+        });
+        let Some(&last) = self.fresh.last() else { return };
+        // from the back, so that every pair moves once
+        let mut known = self.pairs.len();
+        let mut fresh = self.fresh.len();
+        let filler = self.fresh_pair(last);
+        self.pairs.resize(known + fresh, filler);
+        while fresh > 0 {
+            let key = self.fresh[fresh - 1];
+            let to = known + fresh - 1;
+            if known > 0 && (self.pairs[known - 1].a, self.pairs[known - 1].b) > key {
+                self.pairs[to] = self.pairs[known - 1];
+                known -= 1;
+            } else {
+                self.pairs[to] = self.fresh_pair(key);
+                fresh -= 1;
+            }
+        }
+    }
+
+    fn fresh_pair(&self, (a, b): (u32, u32)) -> Pair {
+        let (ca, cb) = (&self.entries[a as usize].collider, &self.entries[b as usize].collider);
+        Pair {
+            a,
+            b,
+            material: ca.material.with(&cb.material),
+            sensor: ca.sensor || cb.sensor,
+            memory: PairMemory::default(),
+            separation: f64::NAN,
+            path: 0.0,
+            first: 0,
+            count: 0,
+        }
+    }
+
+    fn find_contacts(&mut self, bodies: &[PlacedBody]) {
+        std::mem::swap(&mut self.manifolds, &mut self.old);
+        self.manifolds.clear();
+        self.sensors.clear();
+        let Collisions { pairs, entries, old, manifolds, sensors, work, touches, .. } = self;
+        for pair in pairs {
+            let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
+            let path = ea.path + eb.path;
+            let reach = if pair.sensor { 0.0 } else { ea.reach + eb.reach };
+            let before = pair.first as usize..(pair.first + pair.count) as usize;
+            (pair.first, pair.count) = (manifolds.len() as u32, 0);
+            if pair.separation - (path - pair.path) > reach {
+                continue;
+            }
+            let (ca, cb) = (&ea.collider, &eb.collider);
+            pair.separation = narrow::contacts(
+                (&ca.form, &ea.place),
+                (&cb.form, &eb.place),
+                reach,
+                path,
+                &mut pair.memory,
+                work,
+                touches,
+            );
+            pair.path = path;
+            if pair.sensor {
+                if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
+                    sensors.push(SensorTouch {
+                        body_a: ea.slot(),
+                        shape_a: ca.shape,
+                        body_b: eb.slot(),
+                        shape_b: cb.shape,
+                    });
+                }
+                continue;
+            }
+            let size = ca.bounds.half().max_element().min(cb.bounds.half().max_element());
+            let near = SAME_POINT.min(0.2 * size);
+            let body_b = &bodies[eb.body.slot()];
+            let back = body_b.q.inverse();
+            for touch in touches.iter() {
+                let mut manifold = Manifold {
+                    a: ea.slot(),
+                    b: eb.slot(),
+                    collider_a: pair.a,
+                    collider_b: pair.b,
+                    normal: touch.normal,
+                    material: pair.material,
+                    points: [ContactPoint::default(); 4],
+                    count: touch.points.len().min(4) as u8,
+                };
+                for (point, &(position, gap)) in manifold.points.iter_mut().zip(&touch.points) {
+                    point.position = position;
+                    point.gap = gap;
+                    point.local_b = back * (position - body_b.x);
+                }
+                carry_over(old.get(before.clone()).unwrap_or(&[]), &mut manifold, near);
+                manifolds.push(manifold);
+                pair.count += 1;
+            }
+        }
+        sensors.sort_unstable();
+        sensors.dedup();
+    }
+}
+
+/// Gives points the impulses of the nearest points of before, each at most once; friction turns with the normal.
+fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
+    for old in before {
+        let aligned = old.normal.dot(manifold.normal);
+        if aligned < 0.7 {
+            continue;
+        }
+        let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
+        let mut taken = [false; 4];
+        for point in &mut manifold.points[..manifold.count as usize] {
+            let mut best = (near * near, usize::MAX);
+            for (k, o) in old.points().iter().enumerate().filter(|(k, _)| !taken[*k]) {
+                let d = o.local_b.distance_squared(point.local_b);
+                if d < best.0 {
+                    best = (d, k);
+                }
+            }
+            if best.1 != usize::MAX && point.impulse_n == 0.0 {
+                taken[best.1] = true;
+                let o = &old.points[best.1];
+                point.impulse_n = o.impulse_n;
+                point.impulse_t = turn.map_or(o.impulse_t, |q| q * o.impulse_t);
+            }
+        }
+    }
+}
+
+/// Whether a pair is looked at at all.
+fn may_touch(entries: &[Entry], apart: &[(u32, u32)], a: u32, b: u32) -> bool {
+    let (ea, eb) = (&entries[a as usize], &entries[b as usize]);
+    let (ca, cb) = (&ea.collider, &eb.collider);
+    let sensor = ca.sensor || cb.sensor;
+    let dynamic = ea.kind == BodyKind::Dynamic || eb.kind == BodyKind::Dynamic;
+    let moving = ea.kind != BodyKind::Static || eb.kind != BodyKind::Static;
+    let slots = (ea.slot().min(eb.slot()), ea.slot().max(eb.slot()));
+    ea.body != eb.body
+        && (dynamic || (sensor && moving))
+        && !(ca.sensor && cb.sensor)
+        && ca.group & cb.mask != 0
+        && cb.group & ca.mask != 0
+        && apart.binary_search(&slots).is_err()
+}
+
+/// The angle between two orientations, rad.
+fn turn_between(a: DQuat, b: DQuat) -> f64 {
+    let d = b * a.inverse();
+    2.0 * d.xyz().length().min(1.0).asin()
+}

@@ -1,0 +1,452 @@
+//! Questions about where things are: rays, casts, overlaps, nearest points, time of impact. Nothing here changes anything.
+//!
+//! Answers hold for the present poses. Every collider is asked in turn, after a look at the ball around it.
+
+use super::check;
+use super::convex::{self, AxisHint, Rounded, Workspace};
+use super::core::Core;
+use super::narrow::{self, PairMemory, Place, Touches};
+use super::parry::{self, Bounds};
+use super::shape::{Collider, Form, forms};
+use crate::body::BodyState;
+use crate::error::SceneError;
+use crate::handle::BodyId;
+use crate::math::{Placed, Pose, rotation};
+use crate::scene::{BodyKind, Geometry, Shape};
+use crate::world::World;
+use glam::{DMat3, DVec3};
+
+/// What a query found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The body.
+    pub body: BodyId,
+    /// Index of the shape among the body's shapes.
+    pub shape: usize,
+    /// On the surface of the shape, in the world, m.
+    pub point: DVec3,
+    /// Outward normal of the shape there.
+    pub normal: DVec3,
+    /// Along the ray or cast, or from the point asked about (negative inside), m.
+    pub distance: f64,
+}
+
+/// Which shapes a query sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryFilter {
+    /// Shapes in one of these groups.
+    pub mask: u32,
+    /// Whether sensors are seen.
+    pub sensors: bool,
+    /// A body that is not seen.
+    pub except: Option<BodyId>,
+}
+
+impl Default for QueryFilter {
+    fn default() -> Self {
+        QueryFilter { mask: u32::MAX, sensors: false, except: None }
+    }
+}
+
+/// When and where two bodies meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeOfImpact {
+    /// From now, s; zero if they overlap.
+    pub time: f64,
+    /// In the world, midway, m.
+    pub point: DVec3,
+    /// From the first body to the second.
+    pub normal: DVec3,
+}
+
+/// Casts stop this close to the surface, m.
+const CLOSE: f64 = 1e-9;
+
+fn finite(path: &str, v: DVec3, most: f64) -> Result<DVec3, SceneError> {
+    match v.is_finite() && v.abs().max_element() <= most {
+        true => Ok(v),
+        false => Err(SceneError::new(path, format!("{v} is not a usable vector")).hint("give finite numbers")),
+    }
+}
+
+fn direction(v: DVec3) -> Result<DVec3, SceneError> {
+    finite("direction", v, 1e150)?
+        .try_normalize()
+        .ok_or_else(|| SceneError::new("direction", "has no length").hint("give a vector that points somewhere"))
+}
+
+fn range(path: &str, farthest: f64) -> Result<f64, SceneError> {
+    match (0.0..=1e9).contains(&farthest) {
+        true => Ok(farthest),
+        false => Err(SceneError::new(path, format!("{farthest} is not between 0 and 1e9"))),
+    }
+}
+
+fn place_of(body: &Placed, collider: &Collider) -> Place {
+    Place { x: body.x + body.r * collider.position, r: body.r * collider.turn }
+}
+
+/// A convex geometry of a query.
+fn probe(geometry: &Geometry, pose: &Pose) -> Result<(Form, Place), SceneError> {
+    check::shape("shape", &Shape::new(geometry.clone()), BodyKind::Kinematic)?;
+    finite("pose.position", pose.position, 1e9)?;
+    if !pose.orientation.is_finite() || pose.orientation.length() < 1e-6 {
+        return Err(SceneError::new("pose.orientation", "is not a rotation"));
+    }
+    let form = forms(geometry, BodyKind::Kinematic).pop().filter(|f| f.convex().is_some());
+    let form = form.ok_or_else(|| {
+        SceneError::new("shape.geometry", "only convex shapes can be asked about").hint("use a hull, or several shapes")
+    })?;
+    Ok((form, Place { x: pose.position, r: DMat3::from_quat(pose.orientation.normalize()) }))
+}
+
+impl World {
+    /// The first shape that a ray meets within a distance. A ray that starts inside a shape hits it at once.
+    ///
+    /// # Errors
+    /// Numbers that are not finite, or a direction of zero length.
+    pub fn cast_ray(
+        &self,
+        origin: DVec3,
+        towards: DVec3,
+        farthest: f64,
+        filter: &QueryFilter,
+    ) -> Result<Option<Hit>, SceneError> {
+        let (origin, towards) = (finite("origin", origin, 1e9)?, direction(towards)?);
+        let farthest = range("farthest", farthest)?;
+        let mut best: Option<Hit> = None;
+        self.each(filter, |id, body, collider| {
+            let most = best.map_or(farthest, |b| b.distance);
+            if !passes(origin, towards, most, body.x, collider) {
+                return;
+            }
+            let place = place_of(body, collider);
+            let (from, along) = (place.to_local(origin), place.r.transpose() * towards);
+            if let Some((distance, normal)) = ray(&collider.form, from, along, most)
+                && best.is_none_or(|b| distance < b.distance)
+            {
+                let point = origin + towards * distance;
+                best =
+                    Some(Hit { body: id, shape: collider.shape as usize, point, normal: place.r * normal, distance });
+            }
+        });
+        Ok(best)
+    }
+
+    /// The first shape that a convex geometry meets when it is moved along a direction, without turning.
+    ///
+    /// # Errors
+    /// As [`World::cast_ray`]; and a geometry that is wrong or not convex.
+    pub fn cast_shape(
+        &self,
+        geometry: &Geometry,
+        pose: Pose,
+        towards: DVec3,
+        farthest: f64,
+        filter: &QueryFilter,
+    ) -> Result<Option<Hit>, SceneError> {
+        let (form, place) = probe(geometry, &pose)?;
+        let (towards, farthest) = (direction(towards)?, range("farthest", farthest)?);
+        let Some(moving) = form.convex() else { return Ok(None) };
+        let radius = form.bounds().half().length() + form.bounds().center().length();
+        let mut work = Workspace::default();
+        let mut best: Option<Hit> = None;
+        self.each(filter, |id, body, collider| {
+            let most = best.map_or(farthest, |b| b.distance);
+            let grown = Collider { sweep: collider.sweep + radius, ..collider.clone() };
+            if !passes(place.x, towards, most, body.x, &grown) {
+                return;
+            }
+            let target = place_of(body, collider);
+            if let Some((distance, point, normal)) =
+                cast(&collider.form, &target, &moving, &place, towards, most, &mut work)
+                && best.is_none_or(|b| distance < b.distance)
+            {
+                best = Some(Hit { body: id, shape: collider.shape as usize, point, normal, distance });
+            }
+        });
+        Ok(best)
+    }
+
+    /// All shapes that overlap a convex geometry, in the order of bodies and shapes.
+    ///
+    /// # Errors
+    /// As [`World::cast_shape`].
+    pub fn overlaps(
+        &self,
+        geometry: &Geometry,
+        pose: Pose,
+        filter: &QueryFilter,
+    ) -> Result<Vec<(BodyId, usize)>, SceneError> {
+        let (form, place) = probe(geometry, &pose)?;
+        let bounds = form.bounds().placed(&place.r, place.x);
+        let (mut work, mut touches) = (Workspace::default(), Touches::default());
+        let mut found = Vec::new();
+        self.each(filter, |id, body, collider| {
+            let target = place_of(body, collider);
+            if !matches!(collider.form, Form::Plane) && !collider.bounds.placed(&target.r, target.x).overlaps(&bounds) {
+                return;
+            }
+            let (a, b) = ((&collider.form, &target), (&form, &place));
+            narrow::contacts(a, b, 0.0, 0.0, &mut PairMemory::default(), &mut work, &mut touches);
+            if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
+                found.push((id, collider.shape as usize));
+            }
+        });
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The point of all shapes nearest to a point, within a distance. Inside a solid shape the distance is negative.
+    ///
+    /// # Errors
+    /// Numbers that are not finite.
+    pub fn closest_point(&self, point: DVec3, farthest: f64, filter: &QueryFilter) -> Result<Option<Hit>, SceneError> {
+        let point = finite("point", point, 1e9)?;
+        let farthest = range("farthest", farthest)?;
+        let (form, place) = (Form::Sphere { radius: 0.0 }, Place { x: point, r: DMat3::IDENTITY });
+        let (mut work, mut touches) = (Workspace::default(), Touches::default());
+        let mut best: Option<Hit> = None;
+        self.each(filter, |id, body, collider| {
+            let reach = best.map_or(farthest, |b| b.distance.max(0.0));
+            let plane = matches!(collider.form, Form::Plane);
+            if !plane && body.x.distance(point) > collider.sweep + reach {
+                return;
+            }
+            let target = place_of(body, collider);
+            let (a, b) = ((&collider.form, &target), (&form, &place));
+            narrow::contacts(a, b, reach, 0.0, &mut PairMemory::default(), &mut work, &mut touches);
+            for touch in touches.iter() {
+                for &(_, distance) in &touch.points {
+                    if best.is_none_or(|b| distance < b.distance) {
+                        let (shape, normal) = (collider.shape as usize, touch.normal);
+                        best = Some(Hit { body: id, shape, point: point - normal * distance, normal, distance });
+                    }
+                }
+            }
+        });
+        Ok(best)
+    }
+
+    /// When two bodies first touch if both keep their present velocities, within a time (s).
+    ///
+    /// # Errors
+    /// A body that is gone, or a time that is not finite.
+    pub fn time_of_impact(&self, a: BodyId, b: BodyId, within: f64) -> Result<Option<TimeOfImpact>, SceneError> {
+        let find = |id: BodyId| self.bodies.get(id).ok_or_else(|| SceneError::new("body", "is gone"));
+        let (body_a, body_b) = (find(a)?, find(b)?);
+        let within = range("within", within)?;
+        let (mut work, mut touches) = (Workspace::default(), Touches::default());
+        let mut best: Option<TimeOfImpact> = None;
+        for ca in body_a.colliders.iter().filter(|c| !c.sensor) {
+            for cb in body_b.colliders.iter().filter(|c| !c.sensor) {
+                let most = best.map_or(within, |b| b.time);
+                let found = advance((body_a, ca), (body_b, cb), most, &mut work, &mut touches);
+                best = found.filter(|f| best.is_none_or(|b| f.time < b.time)).or(best);
+            }
+        }
+        Ok(best)
+    }
+
+    fn each(&self, filter: &QueryFilter, mut visit: impl FnMut(BodyId, &Placed, &Collider)) {
+        for (id, body) in self.bodies.iter().filter(|(id, _)| Some(*id) != filter.except) {
+            let placed = body.placed();
+            for c in body.colliders.iter().filter(|c| c.group & filter.mask != 0 && (filter.sensors || !c.sensor)) {
+                visit(id, &placed, c);
+            }
+        }
+    }
+}
+
+/// Whether a ray passes the ball around a collider.
+fn passes(origin: DVec3, towards: DVec3, farthest: f64, center: DVec3, collider: &Collider) -> bool {
+    let s = (center - origin).dot(towards).clamp(0.0, farthest);
+    matches!(collider.form, Form::Plane) || (origin + towards * s).distance(center) <= collider.sweep * (1.0 + 1e-9)
+}
+
+/// Distance along a ray and outward normal, in the frame of the form.
+fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
+    match form {
+        Form::Plane => match from.z {
+            z if z <= 0.0 => Some((0.0, DVec3::Z)),
+            z => Some((-z / along.z, DVec3::Z)).filter(|h| along.z < 0.0 && h.0 <= farthest),
+        },
+        Form::Mesh(mesh) => {
+            let to = from + along * farthest;
+            let mut triangles = Vec::new();
+            mesh.near(&Bounds::of([from, to]).grown(1e-9), &mut triangles);
+            let mut best: Option<(f64, DVec3)> = None;
+            for t in triangles {
+                let n = mesh.normals[t as usize];
+                if let Some(distance) = ray_triangle(&mesh.corners(t), from, along)
+                    && distance <= best.map_or(farthest, |b| b.0)
+                {
+                    best = Some((distance, if n.dot(along) > 0.0 { -n } else { n }));
+                }
+            }
+            best
+        }
+        Form::Hull(hull) => {
+            // enters the last of the planes that face it, before it leaves the first of the others
+            let (mut enter, mut normal, mut leave) = (0.0, -along, farthest);
+            for f in &hull.faces {
+                let (speed, outside) = (f.normal.dot(along), f.normal.dot(from) - f.offset);
+                if speed.abs() < 1e-300 {
+                    if outside > 0.0 {
+                        return None;
+                    }
+                } else if speed < 0.0 {
+                    if -outside / speed > enter {
+                        (enter, normal) = (-outside / speed, f.normal);
+                    }
+                } else {
+                    leave = f64::min(leave, -outside / speed);
+                }
+            }
+            (enter <= leave).then_some((enter, normal))
+        }
+        _ => parry::ray(form, from, along, farthest),
+    }
+}
+
+fn ray_triangle([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64> {
+    let (u, v) = (*b - *a, *c - *a);
+    let p = along.cross(v);
+    let determinant = u.dot(p);
+    if determinant.abs() < 1e-300 {
+        return None;
+    }
+    let w = from - *a;
+    let x = w.dot(p) / determinant;
+    let q = w.cross(u);
+    let y = along.dot(q) / determinant;
+    let distance = v.dot(q) / determinant;
+    (x >= -1e-12 && y >= -1e-12 && x + y <= 1.0 + 1e-12 && distance >= 0.0).then_some(distance)
+}
+
+/// Moves a convex shape towards a form: (distance, point on the form, its outward normal).
+fn cast(
+    form: &Form,
+    place: &Place,
+    moving: &Rounded,
+    from: &Place,
+    towards: DVec3,
+    farthest: f64,
+    work: &mut Workspace,
+) -> Option<(f64, DVec3, DVec3)> {
+    let (r, t) = place.see(from);
+    let d = place.r.transpose() * towards;
+    let world = |(s, p, n): (f64, DVec3, DVec3)| (s, place.to_world(p), place.r * n);
+    match form {
+        Form::Plane => {
+            let low = t + r * moving.core.support(r.transpose() * -DVec3::Z) - DVec3::Z * moving.radius;
+            let s = if low.z <= 0.0 { 0.0 } else { -low.z / d.z };
+            let hits = low.z <= 0.0 || (d.z < 0.0 && s <= farthest);
+            hits.then(|| world((s, (low + d * s) * DVec3::new(1.0, 1.0, 0.0), DVec3::Z)))
+        }
+        Form::Mesh(mesh) => {
+            let half = moving_bounds(moving, &r);
+            let path = Bounds::of([t, t + d * farthest]);
+            let swept = Bounds { low: path.low + half.low, high: path.high + half.high };
+            let mut triangles = Vec::new();
+            mesh.near(&swept, &mut triangles);
+            let mut best: Option<(f64, DVec3, DVec3)> = None;
+            for i in triangles {
+                let face = Core::Triangle { corners: mesh.corners(i), normal: mesh.normals[i as usize] };
+                let target = Rounded { core: face, radius: 0.0 };
+                let most = best.map_or(farthest, |b| b.0);
+                best = cast_convex(&target, moving, &r, t, d, most, work).or(best);
+            }
+            best.map(world)
+        }
+        _ => cast_convex(&form.convex()?, moving, &r, t, d, farthest, work).map(world),
+    }
+}
+
+fn moving_bounds(moving: &Rounded, r: &DMat3) -> Bounds {
+    let along = |d: DVec3| (*r * moving.core.support(r.transpose() * d)).dot(d) + moving.radius;
+    Bounds {
+        low: -DVec3::new(along(-DVec3::X), along(-DVec3::Y), along(-DVec3::Z)),
+        high: DVec3::new(along(DVec3::X), along(DVec3::Y), along(DVec3::Z)),
+    }
+}
+
+/// Conservative advancement: up to the plane that separates, again and again.
+fn cast_convex(
+    target: &Rounded,
+    moving: &Rounded,
+    r: &DMat3,
+    t: DVec3,
+    d: DVec3,
+    farthest: f64,
+    work: &mut Workspace,
+) -> Option<(f64, DVec3, DVec3)> {
+    let mut touch = super::manifold::Touch::default();
+    let mut hint = AxisHint::None;
+    let mut s = 0.0;
+    for _ in 0..100 {
+        let reach = 2.0 * (farthest - s) + 1.0;
+        let separation = convex::touch(target, moving, r, t + d * s, reach, &mut hint, work, &mut touch);
+        let &(midway, gap) = touch.points.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        if separation <= CLOSE {
+            return Some((s, midway - touch.normal * (0.5 * gap), touch.normal));
+        }
+        let approach = -d.dot(touch.normal);
+        if approach <= 1e-12 {
+            return None;
+        }
+        s += separation / approach;
+        if s > farthest {
+            return None;
+        }
+        // a search from scratch: remembered faces are for shapes that have hardly moved
+        hint = AxisHint::None;
+    }
+    None
+}
+
+/// Conservative advancement of two turning colliders.
+fn advance(
+    (body_a, ca): (&BodyState, &Collider),
+    (body_b, cb): (&BodyState, &Collider),
+    within: f64,
+    work: &mut Workspace,
+    touches: &mut Touches,
+) -> Option<TimeOfImpact> {
+    let later = |body: &BodyState, c: &Collider, time: f64| {
+        let q = rotation::exp(body.w * time) * body.q;
+        place_of(&Placed::new(body.x + body.v * time, q), c)
+    };
+    let turning = body_a.w.length() * ca.sweep + body_b.w.length() * cb.sweep;
+    let relative = body_b.v - body_a.v;
+    let fastest = relative.length() + turning;
+    let mut time = 0.0;
+    for _ in 0..1000 {
+        let (pa, pb) = (later(body_a, ca, time), later(body_b, cb, time));
+        // far looks are dear on meshes: an eighth of what is left at a time
+        let reach = (fastest * (within - time) / 8.0).max(1e-3);
+        let (a, b) = ((&ca.form, &pa), (&cb.form, &pb));
+        let separation = narrow::contacts(a, b, reach, 0.0, &mut PairMemory::default(), work, touches);
+        let nearest = touches
+            .iter()
+            .flat_map(|t| t.points.iter().map(|p| (p.1, p.0, t.normal)))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let mut speed = fastest;
+        if let Some((gap, point, normal)) = nearest {
+            if gap <= 1e-7 {
+                return Some(TimeOfImpact { time, point, normal });
+            }
+            if touches.iter().count() == 1 && !matches!((&ca.form, &cb.form), (Form::Mesh(_), _) | (_, Form::Mesh(_))) {
+                speed = turning - relative.dot(normal);
+            }
+        }
+        if speed <= 1e-12 {
+            return None;
+        }
+        time += separation.min(reach).max(1e-8) / speed;
+        if time > within {
+            return None;
+        }
+    }
+    None
+}
