@@ -102,8 +102,8 @@ fn a_choice_written_in_the_wrong_way_is_explained() {
         listed(&refused(text, Format::Toml)),
         [
             "2:24 `{ sphere = {radius=1}, box = {size=[1,1,1]} }` expected one key, found 2 (choose one of sphere, box, \
-             capsule, cylinder)",
-            "2:86 `{}` expected one key, found 0 (choose one of sphere, box, capsule, cylinder)",
+             capsule, cylinder, cone, convex_hull, mesh, height_field, plane)",
+            "2:86 `{}` expected one key, found 0 (choose one of sphere, box, capsule, cylinder, cone, convex_hull, mesh, height_field, plane)",
         ]
     );
 }

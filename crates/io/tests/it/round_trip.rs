@@ -317,3 +317,48 @@ coordinates = [{ of = "angle", limit = { min = -1.5 }, friction = 0.25 }]
 "#
     );
 }
+
+#[test]
+fn a_file_describes_how_shapes_touch() {
+    let text = r#"
+collisions = true
+[[bodies]]
+name = "ground"
+kind = "static"
+shapes = [{ geometry = "plane", friction = 0.8, friction_combine = "min" }]
+[[bodies]]
+name = "rock"
+[[bodies.shapes]]
+geometry = { convex_hull = { points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] } }
+restitution = 0.5
+restitution_combine = "multiply"
+rolling_friction = 0.01
+spinning_friction = 0.02
+softness = { stiffness = 1e5, damping = 10 }
+group = 2
+mask = 4294967295
+sensor = false
+[[bodies]]
+name = "hills"
+kind = "static"
+shapes = [{ geometry = { height_field = { heights = [[0, 1], [1, 0]], size = [2, 2] } } }, { geometry = { mesh = { vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]], triangles = [[0, 1, 2]] } }, sensor = true }]
+[[joints]]
+type = "ball"
+a = "ground"
+b = "rock"
+at = [0, 0, 0]
+collide = true
+"#;
+    let scene = parse_scene(text, Format::Toml, "touch.toml").unwrap();
+    assert_eq!(scene.bodies[0].shapes[0].geometry, Geometry::Plane);
+    assert_eq!(scene.bodies[0].shapes[0].friction_combine, Combine::Min);
+    let rock = &scene.bodies[1].shapes[0];
+    assert_eq!((rock.group, rock.mask, rock.friction), (2, u32::MAX, 0.5));
+    assert_eq!(rock.softness, Some(Softness { stiffness: 1e5, damping: 10.0 }));
+    assert!(scene.joints[0].collide && scene.collisions && scene.bodies[2].shapes[1].sensor);
+    linkwork::World::build(&scene).unwrap();
+    for wrong in ["group = -1", "group = 4294967296", "sensor = 1", "friction_combine = \"sum\"", "stiffness = 3"] {
+        let text = text.replace("restitution = 0.5", wrong);
+        assert!(parse_scene(&text, Format::Toml, "touch.toml").is_err(), "{wrong}");
+    }
+}
