@@ -23,6 +23,8 @@ pub(crate) struct BodyState {
     pub w: DVec3,
     /// Linear and angular acceleration of the last step, for the robust step: (v̇, body Ω̇), algorithmic and true.
     pub memory: Accelerations,
+    /// Whether it touched something in the last step: then its velocities are those of the middle of that step.
+    pub supported: bool,
     pub gravity_scale: f64,
     pub linear_damping: f64,
     pub angular_damping: f64,

@@ -110,6 +110,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         v: DVec3::ZERO,
         w: DVec3::ZERO,
         memory: Accelerations::default(),
+        supported: false,
         gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, -1e12)?,
         linear_damping: scalar(&at("linear_damping"), body.linear_damping, 0.0)?,
         angular_damping: scalar(&at("angular_damping"), body.angular_damping, 0.0)?,

@@ -59,7 +59,8 @@ pub use joint::BlackBox;
 
 mod mechanism;
 
-#[allow(dead_code)] // called by the step
+mod contact;
+
 mod collide;
 pub use collide::{Hit, QueryFilter, TimeOfImpact};
 

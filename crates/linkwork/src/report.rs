@@ -1,5 +1,6 @@
 //! What a step did, in numbers and in plain words.
 
+use crate::contact::ContactReport;
 use crate::handle::{BodyId, JointId};
 use crate::mechanism::{Advance, Reason};
 use crate::world::World;
@@ -74,6 +75,13 @@ pub enum Warning {
         /// What remains open, m or rad.
         gap: f64,
     },
+    /// Contacts that press against each other so that no impulses can meet all of them: overlap is shared among them.
+    Jam {
+        /// Two bodies of the jammed ones that touch.
+        a: BodyId,
+        /// The other.
+        b: BodyId,
+    },
     /// The error control could not reach its tolerance with the smallest step it takes.
     ToleranceMissed {
         /// A joint of the mechanism.
@@ -119,6 +127,10 @@ impl Warning {
                     "joint \"{name}\" cannot be closed: {gap:.3e} m or rad remain; other joints or moved bodies contradict it"
                 )
             }
+            Warning::Jam { a, b } => {
+                let name = |id: BodyId| world.body_name(id).unwrap_or("?");
+                format!("contacts jam near \"{}\" and \"{}\": no impulses can keep all of them apart", name(a), name(b))
+            }
             Warning::ToleranceMissed { joint } => {
                 let name = world.joint_name(joint).unwrap_or("?");
                 format!(
@@ -138,7 +150,9 @@ pub struct StepReport {
     pub kinds: StepKinds,
     /// Mean iterations of the joint correction over the mechanisms.
     pub joint_iterations: f64,
-    /// Mean sweeps over bounded rows.
+    /// Points at which shapes touch or may touch within the step.
+    pub contacts: u32,
+    /// Mean sweeps over bounded rows, and iterations of the contact solver.
     pub contact_iterations: f64,
     /// Deepest overlap of shapes, m.
     pub penetration_m: f64,
@@ -187,6 +201,20 @@ impl StepReport {
             };
             let body = slot.and_then(|s| world.body_at(s as usize));
             self.warnings.push(Warning::LastResort { body, cause });
+        }
+    }
+}
+
+impl StepReport {
+    /// Adds what contacts did.
+    pub(crate) fn add_contacts(&mut self, world: &World, contact: &ContactReport) {
+        self.contacts = contact.contacts;
+        self.contact_iterations += f64::from(contact.iterations);
+        self.penetration_m = self.penetration_m.max(contact.penetration);
+        if let Some((a, b)) = contact.jammed
+            && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
+        {
+            self.warnings.push(Warning::Jam { a, b });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The step: one function whose lines are the stages of docs/method.md.
 
+use crate::contact::Contacts;
 use crate::error::StepError;
 use crate::math::{Placed, rotation};
 use crate::mechanism::{Mechanism, choice, layout};
@@ -17,6 +18,7 @@ pub struct Scratch {
     laid_out_for: Option<(Arc<()>, u64)>,
     mechanisms: Vec<Mechanism>,
     free: Vec<u32>,
+    contacts: Contacts,
 }
 
 /// Advances the world by one step of `params.dt`.
@@ -41,26 +43,45 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     let mut report = StepReport::default();
     let disturbed = world.velocities_disturbed();
     let count = scratch.mechanisms.len();
-    for mechanism in &mut scratch.mechanisms {
+    let Scratch { mechanisms, free, contacts, .. } = scratch;
+    check_free_bodies(world, free)?;
+    contacts.find(world, mechanisms, free, h);
+    for (k, mechanism) in mechanisms.iter_mut().enumerate() {
         mechanism.timer.start(params.clock);
         mechanism.gather(&world.bodies, &world.joints, world.gravity);
+        if contacts.touches(k) {
+            continue;
+        }
         let advance = mechanism.advance(h, params, disturbed);
-        mechanism.check_finite(world)?;
         report.add(world, &advance, count);
-        report.redundant_rows += mechanism.redundant_rows();
     }
 
-    check_free_bodies(world, &scratch.free)?;
+    // 2 islands of what touches, joints and contacts together
+    let mut advances = Vec::new();
+    let contact = contacts.advance(world, mechanisms, free, params, |_, advance| advances.push(*advance));
+    advances.iter().for_each(|advance| report.add(world, advance, count));
+    report.add_contacts(world, &contact);
+    for mechanism in mechanisms.iter() {
+        mechanism.check_finite(world)?;
+        report.redundant_rows += mechanism.redundant_rows();
+    }
+    if let Some(slot) = contacts.not_finite() {
+        let name = world.bodies.at(slot as usize).map_or("?", |b| b.name.as_str());
+        return Err(StepError::NotFinite { body: name.to_string() });
+    }
 
-    // 2 the world takes the new state
-    for mechanism in &mut scratch.mechanisms {
+    // 3 the world takes the new state
+    for mechanism in mechanisms.iter_mut() {
         mechanism.scatter(&mut world.bodies, &mut world.joints, h);
         mechanism.timer.lap(|s| &mut s.other);
         report.stages.add(&mechanism.timer.stages);
     }
-    for &slot in &scratch.free {
-        fly_freely(world, slot as usize, h);
+    for (k, &slot) in free.iter().enumerate() {
+        if !contacts.free_touches(k, mechanisms.len()) {
+            fly_freely(world, slot as usize, h);
+        }
     }
+    contacts.scatter(&mut world.bodies);
     move_kinematic_bodies(world, h);
     world.end_step(h);
     Ok(report)
@@ -105,14 +126,16 @@ fn fly_freely(world: &mut World, slot: usize, h: f64) {
     let m = &body.mass;
     let acceleration = body.force / m.mass + gravity * body.gravity_scale;
     let half = 0.5 * h;
+    // what touched something has its velocities of the middle of the last step
+    let first = if std::mem::take(&mut body.supported) { h } else { half };
     let damp = |v: &mut DVec3, w: &mut DVec3| {
         if body.linear_damping > 0.0 || body.angular_damping > 0.0 {
             *v *= (-body.linear_damping * half).exp();
             *w *= (-body.angular_damping * half).exp();
         }
     };
-    let (mut v, mut l) = (body.v + acceleration * half, (body.q.inverse() * body.w) * m.moments);
-    l += (body.q.inverse() * body.torque) * half;
+    let (mut v, mut l) = (body.v + acceleration * first, (body.q.inverse() * body.w) * m.moments);
+    l += (body.q.inverse() * body.torque) * first;
     damp(&mut v, &mut l);
     let (q, mut l) = rotation::rotate_free(body.q, l, m.moments.recip(), h);
     body.x += v * h;

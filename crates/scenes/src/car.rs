@@ -27,6 +27,7 @@ const DAMPER: f64 = 2.5e3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "car",
+    collides: false,
     summary: "A car with driven wheels, sprung suspension and rack steering, on a stand.",
     parameters: &[
         Parameter::real("speed", 20.0, -200.0, 200.0, "rad/s", "speed of the wheels' motors"),

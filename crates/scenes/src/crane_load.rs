@@ -35,6 +35,7 @@ const SLING_MASS: f64 = 20.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "crane-load",
+    collides: false,
     summary: "A crane's boom, tie rod and heavy load at rest, with reactions known by hand.",
     parameters: &[Parameter::real("load", 7500.0, 1.0, 1e9, "kg", "mass of the hanging load")],
     build: |values| Ok(crane(values)),

@@ -12,6 +12,7 @@ const TURNING: [DVec3; 2] = [DVec3::new(0.3, 0.2, 1.0), DVec3::new(-0.5, 0.4, -0
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "double-pendulum",
+    collides: false,
     summary: "Two boxes on ball joints swing in space, as in the reference trajectory.",
     parameters: &[],
     build: |_| Ok(pendulum()),

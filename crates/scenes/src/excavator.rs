@@ -28,6 +28,7 @@ const SLEW_BEARING: DVec3 = DVec3::new(0.0, 0.0, 0.8);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "excavator",
+    collides: false,
     summary: "An 8 t excavator holds or swings a full bucket on hydraulic rams.",
     parameters: &[
         Parameter::real("load", 1000.0, 0.0, 20000.0, "kg", "soil in the bucket"),

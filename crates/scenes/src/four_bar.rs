@@ -19,6 +19,7 @@ const SECTION: f64 = 0.05;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "four-bar",
+    collides: false,
     summary: "A planar four-bar linkage falls from rest, as in the reference trajectory.",
     parameters: &[],
     build: |_| Ok(linkage()),

@@ -20,6 +20,7 @@ mod excavator;
 mod four_bar;
 mod joints;
 mod peaucellier;
+mod pyramid;
 mod scissor_lift;
 mod spider;
 mod stewart;
@@ -41,6 +42,8 @@ pub struct Entry {
     pub name: &'static str,
     /// One sentence on what it shows.
     pub summary: &'static str,
+    /// Whether its bodies collide; in scenes that only show joints, parts are drawn through each other.
+    pub collides: bool,
     /// What it can be built with.
     pub parameters: &'static [Parameter],
     build: fn(&Values) -> Result<Scene, ParameterError>,
@@ -56,8 +59,7 @@ impl Entry {
         let mut scene = (self.build)(&values)?;
         scene.name = self.name.to_string();
         scene.description = self.summary.to_string();
-        // these scenes show joints: parts are drawn through each other
-        scene.collisions = false;
+        scene.collisions = self.collides;
         Ok(scene)
     }
 
@@ -77,6 +79,7 @@ pub fn all() -> &'static [Entry] {
         four_bar::ENTRY,
         joints::ENTRY,
         peaucellier::ENTRY,
+        pyramid::ENTRY,
         scissor_lift::ENTRY,
         spider::ENTRY,
         tree::STAR,

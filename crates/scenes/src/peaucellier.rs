@@ -24,6 +24,7 @@ const MASS_PER_LENGTH: f64 = 2.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "peaucellier",
+    collides: false,
     summary: "A Peaucellier-Lipkin linkage swings between near-singular poses; its tip draws a straight line.",
     parameters: &[Parameter::real("angle", 41.3, -41.4, 41.4, "deg", "start angle of the linkage from the vertical")],
     build: |values| Ok(linkage(values)),

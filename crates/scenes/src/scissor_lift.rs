@@ -19,6 +19,7 @@ const LOAD_INERTIA: f64 = 15.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "scissor-lift",
+    collides: false,
     summary: "An overconstrained scissor lift holds a tonne and does not move.",
     parameters: &[Parameter::count(
         "pairs",

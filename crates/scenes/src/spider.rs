@@ -23,6 +23,7 @@ const LINKS: [(&str, f64, f64, f64); 3] =
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "spider",
+    collides: false,
     summary: "A hanging body with a great many three-link legs.",
     parameters: &[
         Parameter::count("legs", 50.0, 1.0, 5000.0, "number of legs"),

@@ -28,6 +28,7 @@ const DAMPING: f64 = 2e4;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "stewart",
+    collides: false,
     summary: "Six servo rams move a loaded platform in all six directions.",
     parameters: &[
         Parameter::real("surge", 0.1, -0.2, 0.2, "m", "where the platform shall go along x"),

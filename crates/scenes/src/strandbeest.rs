@@ -45,6 +45,7 @@ const MOTOR_TORQUE_PER_LEG: f64 = 5.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "strandbeest",
+    collides: false,
     summary: "Jansen's walking machine: every leg a closed linkage, all on one crankshaft.",
     parameters: &[
         Parameter::count("legs", 12.0, 1.0, 1000.0, "number of legs, 0.05 m apart"),

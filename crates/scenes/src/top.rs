@@ -20,6 +20,7 @@ const GRAVITY: f64 = 9.81;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "top",
+    collides: false,
     summary: "A heavy spinning top on a ball joint goes round and nods.",
     parameters: &[
         Parameter::real("spin", 100.0, -2000.0, 2000.0, "rad/s", "angular velocity about the top's own axis"),

@@ -24,6 +24,7 @@ const PARAMETERS: &[Parameter] =
 
 pub(crate) const TREE: Entry = Entry {
     name: "tree",
+    collides: false,
     summary: "A binary tree of bars on ball joints, turning and then whipping.",
     parameters: PARAMETERS,
     build: |values| Ok(hang(bodies(values)?, |bar| Hook { parent: (bar - 1) / 2, offset: alternate(bar) })),
@@ -31,6 +32,7 @@ pub(crate) const TREE: Entry = Entry {
 
 pub(crate) const STAR: Entry = Entry {
     name: "star",
+    collides: false,
     summary: "The bars of the tree, all jointed to the root: one body with very many joints.",
     parameters: PARAMETERS,
     // Spread evenly along the same offset, or bars of one length would move as one.

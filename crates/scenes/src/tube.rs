@@ -42,6 +42,7 @@ const ROD_MASS: f64 = 0.5;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tube",
+    collides: false,
     summary: "A hanging tube of octahedra: thousands of loops of Cardan and revolute joints.",
     parameters: &[
         Parameter::count("rings", 8.0, 1.0, 150.0, "number of rings, one below the other"),

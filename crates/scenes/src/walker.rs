@@ -24,6 +24,7 @@ const TRUNK_MASS: f64 = 60.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "walker",
+    collides: false,
     summary: "A walking machine whose legs are closed chains of crank, collar and slider, one motor each.",
     parameters: &[
         Parameter::count("legs", 6.0, 2.0, 100.0, "number of legs, an even number"),

@@ -15,6 +15,7 @@ const BALL_RADIUS: f64 = 0.3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "wrecking-ball",
+    collides: false,
     summary: "A heavy ball swings on a chain of light links.",
     parameters: &[
         Parameter::count("links", 20.0, 1.0, 10000.0, "number of links of the chain, 1 kg each"),

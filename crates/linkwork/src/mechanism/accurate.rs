@@ -122,7 +122,7 @@ impl Mechanism {
     }
 
     /// Modified Newton on the predicted joint errors; `None` if it does not converge.
-    fn close_positions(&mut self, h: f64, tolerance: f64) -> Option<u32> {
+    pub(super) fn close_positions(&mut self, h: f64, tolerance: f64) -> Option<u32> {
         let mut before = [f64::INFINITY; 2];
         self.anderson.restart();
         for iteration in 0..MOST_ITERATIONS {
@@ -180,14 +180,14 @@ impl Mechanism {
         worst
     }
 
-    fn kick_after_move(&mut self, h: f64) {
+    pub(super) fn kick_after_move(&mut self, h: f64) {
         self.whiten_plainly();
         self.refresh_drive_forces();
         self.kick(0.5 * h);
     }
 
     /// Mean force of every row over the step.
-    fn average_forces(&mut self, h: f64) {
+    pub(super) fn average_forces(&mut self, h: f64) {
         for k in 0..self.force.len() {
             self.force[k] = (self.impulse[k] + self.correction[k]) / h;
         }

@@ -13,6 +13,17 @@ use crate::linalg::box_qp::{self, BoxScratch};
 use crate::scene::Limit;
 use crate::world::Joints;
 
+/// See [`Mechanism::bounded_entry`].
+pub(crate) struct BoundedEntry {
+    pub row: Row,
+    pub a: u32,
+    pub b: u32,
+    pub velocity: f64,
+    pub bounds: (f64, f64),
+    pub compliance: f64,
+    pub guess: f64,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Law {
     Limit(Limit),
@@ -41,7 +52,7 @@ pub(super) struct BoundedRows {
     hi: Vec<f64>,
     /// Impulses of the first and second half.
     pub first: Vec<f64>,
-    second: Vec<f64>,
+    pub second: Vec<f64>,
     trial: Vec<f64>,
     pub forces: Vec<f64>,
     /// Impulses over the whole step, of which the forces may be those of a substep.
@@ -172,7 +183,8 @@ impl Mechanism {
         for k in 0..n {
             let mobility = self.bounded.w[k * n + k];
             if let Law::Servo { law, .. } = &mut self.bounded.laws[k] {
-                *law = SoftLaw::new(law.law, h, mobility);
+                let new = if self.linear.whole { SoftLaw::whole } else { SoftLaw::new };
+                *law = new(law.law, h, mobility);
                 self.bounded.system[k * n + k] += law.compliance;
             }
         }
@@ -257,6 +269,14 @@ impl Mechanism {
     /// Joints are first closed in the velocities (to the row velocities in `correction`, which the curvature of the motion
     /// asks for), which starts `impulse`; both then take the bounded impulses.
     pub(super) fn bounded_first_half(&mut self, h: f64, share: f64) {
+        self.open_bounded(h, share);
+        self.solve_bounded(true);
+        self.bounded.trial.copy_from_slice(&self.bounded.first);
+        self.apply_bounded();
+    }
+
+    /// Velocities, bounds and guesses of the bounded rows once the joints are closed in the velocities.
+    pub(super) fn open_bounded(&mut self, h: f64, share: f64) {
         self.read_bounded_values();
         self.bounded.start_value.copy_from_slice(&self.bounded.value);
         self.prepare_bounded(h);
@@ -287,9 +307,20 @@ impl Mechanism {
             // the force of the last step is the best guess
             self.bounded.first[k] = self.bounded.forces[k] * share;
         }
-        self.solve_bounded(true);
-        self.bounded.trial.copy_from_slice(&self.bounded.first);
-        self.apply_bounded();
+    }
+
+    /// A bounded row as it stands before any impulse: its row, bodies (local), velocity, bounds, compliance and first guess.
+    pub(super) fn bounded_entry(&self, k: usize) -> BoundedEntry {
+        let (rows, layout) = (&self.bounded, &self.layout.bounded[k]);
+        BoundedEntry {
+            row: rows.rows[k],
+            a: layout.a,
+            b: layout.b,
+            velocity: rows.b[k],
+            bounds: (rows.lo[k], rows.hi[k]),
+            compliance: if let Law::Servo { law, .. } = &rows.laws[k] { law.compliance } else { 0.0 },
+            guess: rows.first[k],
+        }
     }
 
     /// Speed of a coordinate before the step, for the restitution of its limit.

@@ -42,6 +42,8 @@ pub(super) struct Linearisation {
     /// Whether a row's impulse is one choice of many, and the dropped rows for which that was found.
     pub not_unique: Vec<bool>,
     pub dropped: Vec<bool>,
+    /// Whether springs act with their whole impulse before the move.
+    pub whole: bool,
     /// The poses, step and laws for which all this holds.
     held_for: Option<f64>,
     poses: Vec<(DVec3, DQuat)>,
@@ -61,6 +63,8 @@ pub(super) struct SoftLaw {
     pub theta: f64,
     phi: f64,
     pub compliance: f64,
+    /// The part of the step's impulse that comes before the move.
+    share: f64,
 }
 
 /// Rises from 0 to 1, flat at both ends, so that slow rows keep their order and stiff ones their stability.
@@ -79,7 +83,14 @@ impl SoftLaw {
         let phi = 0.5 + 0.5 * blend((h * law.damping * mobility).powi(2));
         let softest = SOFTEST * mobility.max(f64::MIN_POSITIVE);
         let compliance = (2.0 / (h * h * law.stiffness * theta + h * law.damping * phi)).min(softest);
-        SoftLaw { law, theta, phi, compliance }
+        SoftLaw { law, theta, phi, compliance, share: 0.5 }
+    }
+
+    /// The law where all of a step's impulse comes before the move (backward Euler): of what is in contact.
+    pub fn whole(law: Linear, h: f64, mobility: f64) -> Self {
+        let softest = SOFTEST * mobility.max(f64::MIN_POSITIVE);
+        let compliance = (1.0 / (h * h * law.stiffness + h * law.damping)).min(softest);
+        SoftLaw { law, theta: 1.0, phi: 1.0, compliance, share: 1.0 }
     }
 
     /// What must vanish at the end of the first half, for a coordinate that goes from q₀ (at rate q̇₀) to q₁.
@@ -87,7 +98,7 @@ impl SoftLaw {
         let Linear { stiffness: k, damping: d, rest, bias } = self.law;
         let elastic = k * ((1.0 - self.theta) * (q0 - rest) + self.theta * (q1 - rest));
         let viscous = d * ((1.0 - self.phi) * rate0 + self.phi * (q1 - q0) / h);
-        self.compliance * (impulse + 0.5 * h * (elastic + viscous - bias))
+        self.compliance * (impulse + self.share * h * (elastic + viscous - bias))
     }
 
     /// What must vanish after the second half, at q₁ and rate q̇₁, for a mean rate q̇½ over the step.
@@ -117,6 +128,7 @@ impl Linearisation {
             needed_before: Vec::new(),
             not_unique: vec![false; layout.rows],
             dropped: vec![false; layout.rows],
+            whole: false,
             held_for: None,
             poses: vec![(DVec3::ZERO, DQuat::IDENTITY); layout.bodies.len()],
             laws: vec![(0.0, 0.0); layout.soft.len()],
@@ -219,7 +231,8 @@ impl Mechanism {
         self.timer.lap(|s| &mut s.assemble);
         for (k, s) in self.layout.soft.iter().enumerate() {
             let mobility = self.linear.mobility[s.row as usize];
-            self.linear.soft[k] = SoftLaw::new(self.linear.soft[k].law, h, mobility);
+            let law = if self.linear.whole { SoftLaw::whole } else { SoftLaw::new };
+            self.linear.soft[k] = law(self.linear.soft[k].law, h, mobility);
         }
         self.sum_products(|soft| soft.compliance);
         self.timer.lap(|s| &mut s.assemble);

@@ -6,8 +6,9 @@
 mod accurate;
 mod anderson;
 mod assemble;
-mod bounded;
+pub(crate) mod bounded;
 pub(crate) mod choice;
+mod contact;
 mod controlled;
 mod doubling;
 mod energy;
@@ -127,6 +128,8 @@ pub(crate) struct Mechanism {
     next: Vec<Placed>,
     next_momentum: Vec<DVec3>,
     outside: Vec<Motion>,
+    /// Whether the velocities are those of the middle of the last step, because something touched.
+    supported: bool,
     u: Vec<Hat>,
     u_start: Vec<Hat>,
     acceleration: Vec<Accelerations>,
@@ -141,6 +144,7 @@ pub(crate) struct Mechanism {
     bounded: BoundedRows,
     anderson: anderson::Anderson,
     robust: robust::RobustScratch,
+    contact: contact::ContactScratch,
     controlled: controlled::ControlledScratch,
     doubling: doubling::DoublingScratch,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
@@ -182,6 +186,7 @@ impl Mechanism {
             next: vec![Placed::WORLD; all],
             next_momentum: vec![DVec3::ZERO; movable],
             outside: vec![Motion::default(); all],
+            supported: false,
             u: vec![[0.0; 6]; movable],
             u_start: vec![[0.0; 6]; movable],
             acceleration: vec![Accelerations::default(); movable],
@@ -193,6 +198,7 @@ impl Mechanism {
             bounded: BoundedRows::new(&layout),
             anderson: anderson::Anderson::new(rows),
             robust: robust::RobustScratch::new(&layout),
+            contact: contact::ContactScratch::default(),
             controlled: controlled::ControlledScratch::default(),
             doubling: doubling::DoublingScratch::default(),
             impulse: vec![0.0; rows],
@@ -220,6 +226,7 @@ impl Mechanism {
 
     /// Reads the world's state into working memory.
     pub fn gather(&mut self, bodies: &Bodies, joints: &Joints, gravity: DVec3) {
+        self.supported = false;
         for (k, &slot) in self.layout.bodies.iter().enumerate() {
             if slot == WORLD_SLOT {
                 self.pose[k] = Placed::WORLD;
@@ -237,6 +244,7 @@ impl Mechanism {
                 (inertia.linear_damping, inertia.angular_damping) = (body.linear_damping, body.angular_damping);
                 self.u[k] = hat(&self.inertia[k], &self.pose[k], body.v, body.w);
                 self.acceleration[k] = body.memory;
+                self.supported |= body.supported;
                 self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
             } else if body.kind == BodyKind::Kinematic {
                 self.outside[k] = Motion { v: body.v, w: body.w };
@@ -282,6 +290,7 @@ impl Mechanism {
             let (v, w) = self.velocity(k);
             (body.x, body.q, body.v, body.w) = (self.pose[k].x, self.pose[k].q, v, w);
             body.memory = self.acceleration[k];
+            body.supported = self.supported;
         }
         for node in &self.layout.nodes {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
@@ -323,6 +332,10 @@ impl Mechanism {
 
     /// One step of size `h`, in substeps where this mechanism needs them.
     pub fn advance(&mut self, h: f64, params: &StepParams, disturbed: bool) -> Advance {
+        self.act_whole(false);
+        if self.supported {
+            self.catch_up(h);
+        }
         self.linearise_here(h);
         if disturbed {
             self.close_velocities();

@@ -18,6 +18,7 @@ const COLUMNS: usize = 6;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "joints",
+    collides: false,
     summary: "Every kind of joint, and every limit, spring, friction and motor, each in an exhibit of its own.",
     parameters: &[],
     build: |_| Ok(wall()),

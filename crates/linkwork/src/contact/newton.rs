@@ -1,0 +1,293 @@
+//! Newton's method on z = Σ Gᵀ λ(G z + b): the gradient of a convex function, so that the whole step is downhill and an
+//! exact search along it always ends (contact.md, sections 1 and 3b).
+//!
+//! The matrix 1 + Σ Gᵀ (−∂λ/∂v) G couples units that touch; it is factorised by the engine's own block code, whose
+//! layout is kept while the same units touch.
+
+use super::problem::{Problem, Side};
+use crate::linalg::BlockPattern;
+use crate::linalg::block_ldlt::{BlockLdlt, symbolic};
+use crate::linalg::ordering::elimination_order;
+use crate::math::max_abs;
+
+const BLOCK: u32 = 6;
+const MOST_SEARCHES: u32 = 12;
+
+/// Working memory of the method.
+#[derive(Default)]
+pub(super) struct Newton {
+    factor: Option<Laid>,
+    residual: Vec<f64>,
+    direction: Vec<f64>,
+    reference: Vec<f64>,
+    rates: Vec<[f64; 3]>,
+    edges: Vec<(u32, u32)>,
+}
+
+/// A factor laid out for units and the pairs of them that touch.
+struct Laid {
+    units: Vec<(u32, u32)>,
+    edges: Vec<(u32, u32)>,
+    ldlt: BlockLdlt,
+    /// Position of each block in elimination order, first block of each unit, scalar row of each coordinate.
+    place: Vec<u32>,
+    first_block: Vec<u32>,
+    row: Vec<u32>,
+}
+
+/// What a call of [`Newton::solve`] did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub iterations: u32,
+    /// What is left, as a velocity of a contact, m/s.
+    pub residual: f64,
+    pub converged: bool,
+}
+
+impl Newton {
+    /// Prepares for a problem: the layout is made anew if other units touch than before.
+    pub fn prepare(&mut self, problem: &Problem) {
+        self.edges.clear();
+        for entry in problem.entries.iter().filter(|e| e.sides[0].size > 0 && e.sides[1].size > 0) {
+            let [a, b] = entry.sides.map(|s| problem.units.partition_point(|u| u.0 <= s.first) as u32 - 1);
+            if a != b {
+                self.edges.push((a.max(b), a.min(b)));
+            }
+        }
+        self.edges.sort_unstable();
+        self.edges.dedup();
+        let same = self.factor.as_ref().is_some_and(|f| f.units == problem.units && f.edges == self.edges);
+        if !same {
+            self.factor = Some(Laid::new(&problem.units, &self.edges));
+        }
+    }
+
+    /// Solves from `z`, leaving impulses and velocities in the entries, until contacts are within `tolerance` (m/s).
+    pub fn solve(&mut self, problem: &mut Problem, z: &mut [f64], tolerance: f64, most: u32) -> Outcome {
+        let n = problem.size;
+        self.residual.resize(n, 0.0);
+        self.rates.resize(problem.entries.len(), [0.0; 3]);
+        let mut outcome = Outcome::default();
+        loop {
+            self.evaluate(problem, z);
+            outcome.residual = problem.entries.iter().map(|e| max_abs(problem.rates(e, &self.residual))).fold(0.0, f64::max);
+            outcome.converged = outcome.residual <= tolerance;
+            if outcome.converged || outcome.iterations >= most || !outcome.residual.is_finite() {
+                return outcome;
+            }
+            outcome.iterations += 1;
+            self.find_direction(problem);
+            let length = self.search(problem, z);
+            for (z, d) in z.iter_mut().zip(&self.direction) {
+                *z += length * d;
+            }
+        }
+    }
+
+    /// Velocities, impulses and the residual z − Gᵀλ.
+    fn evaluate(&mut self, problem: &mut Problem, z: &[f64]) {
+        self.residual.copy_from_slice(z);
+        for k in 0..problem.entries.len() {
+            let entry = &problem.entries[k];
+            let mut v = problem.rates(entry, z);
+            (0..3).for_each(|s| v[s] += entry.b[s]);
+            let impulse = entry.answer(&v);
+            problem.push(entry, &impulse.map(|p| -p), &mut self.residual);
+            let entry = &mut problem.entries[k];
+            (entry.velocity, entry.impulse) = (v, impulse);
+        }
+    }
+
+    fn find_direction(&mut self, problem: &Problem) {
+        let Some(laid) = &mut self.factor else { return };
+        laid.assemble(problem, &mut self.reference);
+        self.direction.clear();
+        self.direction.resize(problem.size, 0.0);
+        for (k, &row) in laid.row.iter().enumerate() {
+            self.direction[row as usize] = -self.residual[k];
+        }
+        laid.ldlt.solve(&mut self.direction);
+        // back from elimination order; `reference` is free again
+        self.reference.copy_from_slice(&self.direction);
+        for (k, &row) in laid.row.iter().enumerate() {
+            self.direction[k] = self.reference[row as usize];
+        }
+        for (rate, entry) in self.rates.iter_mut().zip(&problem.entries) {
+            *rate = problem.rates(entry, &self.direction);
+        }
+    }
+
+    /// The length at which the residual is orthogonal to the direction, by regula falsi on a function that only rises.
+    fn search(&self, problem: &Problem, z: &[f64]) -> f64 {
+        let dz: f64 = self.direction.iter().zip(z).map(|(d, z)| d * z).sum();
+        let dd: f64 = self.direction.iter().map(|d| d * d).sum();
+        let slope_at = |a: f64| {
+            let mut sum = dz + a * dd;
+            for (entry, rate) in problem.entries.iter().zip(&self.rates) {
+                let v = [0, 1, 2].map(|s| entry.velocity[s] + a * rate[s]);
+                let p = entry.answer(&v);
+                sum -= (0..3).map(|s| p[s] * rate[s]).sum::<f64>();
+            }
+            sum
+        };
+        let start = slope_at(0.0);
+        let (mut low, mut high) = ((0.0, start), (1.0, slope_at(1.0)));
+        if high.1 <= 0.1 * start.abs() {
+            return 1.0;
+        }
+        let mut best = high.0;
+        for _ in 0..MOST_SEARCHES {
+            best = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
+            let here = slope_at(best);
+            if here.abs() <= 0.1 * start.abs() {
+                break;
+            }
+            if here > 0.0 {
+                high = (best, here);
+                low.1 *= 0.5;
+            } else {
+                low = (best, here);
+                high.1 *= 0.5;
+            }
+        }
+        best
+    }
+}
+
+impl Laid {
+    fn new(units: &[(u32, u32)], edges: &[(u32, u32)]) -> Laid {
+        let mut first_block = vec![0_u32];
+        let mut sizes = Vec::new();
+        for &(_, size) in units {
+            let mut left = size;
+            while left > 0 {
+                sizes.push(left.min(BLOCK) as u8);
+                left -= left.min(BLOCK);
+            }
+            first_block.push(sizes.len() as u32);
+        }
+        let blocks = |unit: u32| first_block[unit as usize]..first_block[unit as usize + 1];
+        let mut pairs = Vec::new();
+        for unit in 0..units.len() as u32 {
+            for i in blocks(unit) {
+                pairs.extend((blocks(unit).start..i).map(|j| (i, j)));
+            }
+        }
+        for &(a, b) in edges {
+            for i in blocks(a) {
+                pairs.extend(blocks(b).map(|j| (i.max(j), i.min(j))));
+            }
+        }
+        let pattern = BlockPattern { sizes, pairs };
+        let order = elimination_order(&pattern);
+        let permuted = pattern.permuted(&order);
+        let ldlt = BlockLdlt::new(&permuted.sizes, &symbolic(&permuted));
+        let mut place = vec![0_u32; order.len()];
+        let mut start = vec![0_u32; order.len()];
+        let mut at = 0;
+        for (k, &old) in order.iter().enumerate() {
+            place[old as usize] = k as u32;
+            start[old as usize] = at;
+            at += u32::from(permuted.sizes[k]);
+        }
+        let mut row = Vec::new();
+        for (block, &size) in pattern.sizes.iter().enumerate() {
+            row.extend((0..u32::from(size)).map(|r| start[block] + r));
+        }
+        Laid { units: units.to_vec(), edges: edges.to_vec(), ldlt, place, first_block, row }
+    }
+
+    /// 1 + Gᵀ S G, factorised.
+    fn assemble(&mut self, problem: &Problem, reference: &mut Vec<f64>) {
+        self.ldlt.clear();
+        reference.clear();
+        reference.resize(problem.size, 1.0);
+        for (unit, &(_, size)) in self.units.iter().enumerate() {
+            for (k, block) in (self.first_block[unit]..self.first_block[unit + 1]).enumerate() {
+                let place = self.place[block as usize];
+                let m = (size - k as u32 * BLOCK).min(BLOCK) as usize;
+                let Some(tile) = self.ldlt.target(place, place) else { continue };
+                for r in 0..m {
+                    self.ldlt.values_mut()[tile as usize + r * (m + 1)] = 1.0;
+                }
+            }
+        }
+        for entry in &problem.entries {
+            let slope = entry.slope(&entry.velocity);
+            let rows = entry.rows();
+            if slope[..rows].iter().flatten().all(|s| *s == 0.0) {
+                continue;
+            }
+            for side in entry.sides.iter().filter(|s| s.size > 0) {
+                self.add(problem, entry.rows(), &slope, side, side, reference);
+            }
+            if entry.sides[0].size > 0 && entry.sides[1].size > 0 {
+                self.add(problem, rows, &slope, &entry.sides[0], &entry.sides[1], reference);
+            }
+        }
+        self.ldlt.factor(reference, 1e-15);
+    }
+
+    fn unit_of(&self, side: &Side) -> usize {
+        self.units.partition_point(|u| u.0 <= side.first) - 1
+    }
+
+    /// Adds Gᵢᵀ S G_k to the tiles of two sides (all of them for one side with itself).
+    fn add(
+        &mut self,
+        problem: &Problem,
+        rows: usize,
+        slope: &[[f64; 3]; 3],
+        i: &Side,
+        k: &Side,
+        reference: &mut [f64],
+    ) {
+        let own = i.first == k.first;
+        let (ui, uk) = (self.unit_of(i), self.unit_of(k));
+        let (ni, nk) = (i.size as usize, k.size as usize);
+        let gi = &problem.data[i.data as usize..i.data as usize + rows * ni];
+        let gk = &problem.data[k.data as usize..k.data as usize + rows * nk];
+        for (bi, block_i) in (self.first_block[ui]..self.first_block[ui + 1]).enumerate() {
+            let from_i = bi * BLOCK as usize;
+            let mi = (ni - from_i).min(BLOCK as usize);
+            // S G_i of this block
+            let mut sg = [[0.0; BLOCK as usize]; 3];
+            for r in 0..rows {
+                for s in 0..rows {
+                    let x = slope[r][s];
+                    for c in 0..mi {
+                        sg[r][c] += x * gi[s * ni + from_i + c];
+                    }
+                }
+            }
+            for (bk, block_k) in (self.first_block[uk]..self.first_block[uk + 1]).enumerate() {
+                let (pi, pk) = (self.place[block_i as usize], self.place[block_k as usize]);
+                if own && pi < pk {
+                    continue;
+                }
+                let from_k = bk * BLOCK as usize;
+                let mk = (nk - from_k).min(BLOCK as usize);
+                let Some(tile) = self.ldlt.target(pi.max(pk), pi.min(pk)) else { continue };
+                let values = &mut self.ldlt.values_mut()[tile as usize..tile as usize + mi * mk];
+                for r in 0..rows {
+                    let g = &gk[r * nk + from_k..r * nk + from_k + mk];
+                    for a in 0..mi {
+                        let x = sg[r][a];
+                        if pi >= pk {
+                            values[a * mk..(a + 1) * mk].iter_mut().zip(g).for_each(|(v, g)| *v += x * g);
+                        } else {
+                            (0..mk).for_each(|c| values[c * mi + a] += x * g[c]);
+                        }
+                    }
+                }
+                if own && pi == pk {
+                    let first = self.row[(i.first as usize) + from_i] as usize;
+                    for a in 0..mi {
+                        reference[first + a] = values[a * (mk + 1)];
+                    }
+                }
+            }
+        }
+    }
+}
+

@@ -1,0 +1,153 @@
+//! Rigid contact: the proximal method of multipliers with de Saxcé's correction (contact.md, section 1).
+//!
+//! Every round solves a softened problem that starts from the last round's impulses; the softness vanishes from the answer as the
+//! rounds converge. Coulomb impulses are not unique; this finds those near the ones it starts from, so that loads spread
+//! evenly and stay where they were.
+
+use super::newton::Newton;
+use super::problem::{Entry, Law, Problem};
+use crate::math::max_abs;
+
+const MOST_ROUNDS: u32 = 60;
+const MOST_ITERATIONS: u32 = 20;
+/// Softness of a round in units of a contact's own mobility, and how far it may be changed.
+const SOFTNESS: f64 = 1e-2;
+const SOFTEST: f64 = 0.1;
+const HARDEST: f64 = 1e-6;
+/// Rounds without progress after which the contacts contradict each other.
+const PATIENCE: u32 = 12;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub iterations: u32,
+    pub residual: f64,
+    pub jammed: bool,
+}
+
+/// Working memory.
+#[derive(Default)]
+pub(super) struct Rigid {
+    mobility: Vec<f64>,
+    target: Vec<f64>,
+    best: Vec<[f64; 3]>,
+    last: Vec<[f64; 3]>,
+}
+
+/// Solves for impulses that meet Coulomb's law within `tolerance` (m/s), starting from `entry.impulse`.
+pub(super) fn solve(
+    problem: &mut Problem,
+    newton: &mut Newton,
+    work: &mut Rigid,
+    z: &mut Vec<f64>,
+    tolerance: f64,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    newton.prepare(problem);
+    work.mobility.clear();
+    work.mobility.extend(problem.entries.iter().map(|e| problem.mobility(e)));
+    let largest = work.mobility.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        problem.entries.iter_mut().for_each(|e| (e.impulse, e.velocity) = ([0.0; 3], e.b));
+        return outcome;
+    }
+    work.mobility.iter_mut().for_each(|w| *w = w.max(1e-9 * largest));
+    work.target.clear();
+    work.target.extend(problem.entries.iter().map(|e| e.target));
+    // the last impulses, unless none at all are better
+    let warm = state_of(problem, z, &work.mobility, &work.target);
+    work.last.clear();
+    work.last.extend(problem.entries.iter().map(|e| e.impulse));
+    problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
+    let nothing = state_of(problem, z, &work.mobility, &work.target);
+    let cold = nothing < warm;
+    let mut residual = nothing;
+    if !cold {
+        problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
+        residual = state_of(problem, z, &work.mobility, &work.target);
+    }
+    work.best.clear();
+    work.best.extend(problem.entries.iter().map(|e| e.impulse));
+    let mut best = residual;
+    let (mut softness, mut idle) = (SOFTNESS, 0);
+    for round in 0..MOST_ROUNDS {
+        let correct = !(cold && round == 0);
+        work.last.clear();
+        work.last.extend(problem.entries.iter().map(|e| e.impulse));
+        for (k, e) in problem.entries.iter_mut().enumerate() {
+            (e.start, e.stiffness) = match e.compliance > 0.0 {
+                true => ([0.0; 3], 1.0 / e.compliance),
+                false => (e.impulse, 1.0 / (softness * work.mobility[k])),
+            };
+            let slip = match e.law {
+                Law::Cone(mu) if correct => mu * e.velocity[1].hypot(e.velocity[2]),
+                _ => 0.0,
+            };
+            e.target = work.target[k] - slip;
+        }
+        let inner = newton.solve(problem, z, (0.1 * residual).max(0.1 * tolerance), MOST_ITERATIONS);
+        outcome.iterations += inner.iterations;
+        let before = residual;
+        residual = natural_residual(problem, &work.mobility, &work.target);
+        if residual < best {
+            best = residual;
+            work.best.clear();
+            work.best.extend(problem.entries.iter().map(|e| e.impulse));
+            idle = 0;
+        } else {
+            idle += 1;
+        }
+        if best <= tolerance || idle >= PATIENCE {
+            break;
+        }
+        if !inner.converged {
+            softness = (10.0 * softness).min(SOFTEST);
+            if residual > 2.0 * before {
+                problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
+                residual = state_of(problem, z, &work.mobility, &work.target);
+            }
+        } else if residual > 0.3 * before {
+            softness = (0.1 * softness).max(HARDEST);
+        }
+    }
+    problem.entries.iter_mut().zip(&work.best).for_each(|(e, p)| e.impulse = *p);
+    outcome.residual = state_of(problem, z, &work.mobility, &work.target);
+    outcome.jammed = outcome.residual > tolerance;
+    outcome
+}
+
+/// Makes z and the velocities those of the present impulses; returns the residual.
+fn state_of(problem: &mut Problem, z: &mut Vec<f64>, mobility: &[f64], target: &[f64]) -> f64 {
+    z.clear();
+    z.resize(problem.size, 0.0);
+    for e in &problem.entries {
+        problem.push(e, &e.impulse, z);
+    }
+    for k in 0..problem.entries.len() {
+        let mut v = problem.rates(&problem.entries[k], z);
+        (0..3).for_each(|s| v[s] += problem.entries[k].b[s]);
+        problem.entries[k].velocity = v;
+    }
+    natural_residual(problem, mobility, target)
+}
+
+/// How far impulses and velocities are from Coulomb's law and the bounds, m/s.
+fn natural_residual(problem: &Problem, mobility: &[f64], target: &[f64]) -> f64 {
+    let entries = problem.entries.iter().zip(mobility).zip(target);
+    max_abs(entries.map(|((e, w), t)| residual_of(e, *w, *t)))
+}
+
+fn residual_of(e: &Entry, w: f64, target: f64) -> f64 {
+    let v = [e.velocity[0] - target, e.velocity[1], e.velocity[2]];
+    let y = e.impulse.map(|p| w * p);
+    match e.law {
+        Law::Cone(mu) => {
+            let normal = v[0].min(y[0]).abs();
+            let bound = mu * y[0].max(0.0);
+            let (a, b) = (y[1] - v[1], y[2] - v[2]);
+            let length = a.hypot(b);
+            let scale = if length > bound { bound / length } else { 1.0 };
+            max_abs([normal, (y[1] - scale * a).hypot(y[2] - scale * b)])
+        }
+        Law::Bounds(lo, hi) => y[0] - (y[0] - v[0] - e.compliance * e.impulse[0]).clamp(w * lo, w * hi),
+    }
+}

@@ -1,0 +1,263 @@
+//! A mechanism in contact: the same accurate step, with the impulses of contacts between the kick and the move.
+//!
+//! [`Mechanism::begin_contact`] kicks and closes the joints in the velocities; [`Mechanism::free_motions`] gives a basis Q of what
+//! the joints leave free, scaled so that the response to an impulse is QQᵀ; the island solves its contacts in those
+//! coordinates; [`Mechanism::finish_contact`] moves, closes positions and velocities.
+//! Velocities of what touches are those of the middle of the step, so that a body at rest has none.
+
+use super::bounded::BoundedEntry;
+use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
+use crate::joint::rows::Row;
+use crate::params::StepParams;
+use crate::report::StepKind;
+use glam::DVec3;
+
+/// A motion that is left with less than this of its length after the others are taken out is one of them.
+const INDEPENDENT: f64 = 1e-7;
+
+/// Working memory for contacts.
+#[derive(Default)]
+pub(super) struct ContactScratch {
+    /// Columns of Q, movable bodies × 6 each.
+    basis: Vec<Vec<Hat>>,
+    pushed: Vec<Hat>,
+}
+
+impl Mechanism {
+    /// World slots of the movable bodies.
+    pub(crate) fn movable_bodies(&self) -> &[u32] {
+        &self.layout.bodies[..self.layout.movable]
+    }
+
+    /// Whether the velocities are those of the middle of the last step.
+    pub(crate) fn is_supported(&self) -> bool {
+        self.supported
+    }
+
+    /// Gives the rest of the kick of the last step to a mechanism that has come free.
+    pub(super) fn catch_up(&mut self, h: f64) {
+        self.supported = false;
+        self.linearise_here(h);
+        self.kick(0.5 * h);
+        self.close_velocities();
+    }
+
+    /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
+    pub(crate) fn begin_contact(&mut self, h: f64, kick: f64) {
+        self.halvings = 0;
+        self.act_whole(true);
+        self.expect_values(h);
+        self.linearise_here(h);
+        self.u_start.copy_from_slice(&self.u);
+        self.robust.start.copy_from_slice(&self.pose);
+        self.read_soft_rates();
+        self.kick(kick);
+        self.correction.fill(0.0);
+        if self.bounded.is_empty() {
+            self.close_for_first_half(h);
+        } else {
+            self.open_bounded(h, h);
+        }
+        self.contact.pushed.clear();
+        self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
+    }
+
+    /// Finds the free motions; returns how many there are.
+    pub(crate) fn free_motions(&mut self) -> usize {
+        let hard = self.constraint_rows() - self.redundant_rows();
+        let most = (6 * self.layout.movable).saturating_sub(hard);
+        let soft = !self.layout.soft.is_empty();
+        let mut basis = std::mem::take(&mut self.contact.basis);
+        basis.resize(most, Vec::new());
+        let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut found = 0;
+        for _ in 0..most {
+            let column = &mut basis[found];
+            column.resize(self.layout.movable, [0.0; 6]);
+            for e in column.iter_mut().flatten() {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *e = (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
+            }
+            let mut column = std::mem::take(column);
+            self.respond(&mut column);
+            let length = norm(&column);
+            scale(&mut column, 1.0 / length.max(f64::MIN_POSITIVE));
+            for _ in 0..2 {
+                for other in &basis[..found] {
+                    let part = product(other, &column);
+                    column.iter_mut().flatten().zip(other.iter().flatten()).for_each(|(c, o)| *c -= part * o);
+                }
+            }
+            let left = norm(&column);
+            if left > INDEPENDENT {
+                scale(&mut column, 1.0 / left);
+                basis[found] = column;
+                found += 1;
+            } else {
+                basis[found] = column;
+            }
+        }
+        basis.truncate(found);
+        if soft {
+            self.soften_basis(&mut basis);
+        }
+        self.contact.basis = basis;
+        found
+    }
+
+    /// Springs answer a push: Q becomes Q C with CCᵀ = Qᵀ (response) Q.
+    fn soften_basis(&mut self, basis: &mut [Vec<Hat>]) {
+        let n = basis.len();
+        let responses: Vec<Vec<Hat>> = basis
+            .iter()
+            .map(|column| {
+                let mut response = column.clone();
+                self.respond(&mut response);
+                response
+            })
+            .collect();
+        let mut c = vec![vec![0.0; n]; n];
+        for i in 0..n {
+            for j in 0..=i {
+                let mut sum = product(&basis[i], &responses[j]);
+                for k in 0..j {
+                    sum -= c[i][k] * c[j][k];
+                }
+                c[i][j] = if i == j { sum.max(0.0).sqrt() } else if c[j][j] > 0.0 { sum / c[j][j] } else { 0.0 };
+            }
+        }
+        for j in 0..n {
+            let mut column = vec![[0.0; 6]; self.layout.movable];
+            for i in j..n {
+                let x = c[i][j];
+                column.iter_mut().flatten().zip(basis[i].iter().flatten()).for_each(|(o, b)| *o += x * b);
+            }
+            basis[j] = column;
+        }
+    }
+
+    /// What is left of impulses once the joints have answered.
+    fn respond(&mut self, impulses: &mut Vec<Hat>) {
+        std::mem::swap(&mut self.u, impulses);
+        self.row_velocities();
+        for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
+            *r = d - *r;
+        }
+        self.layout.factor.solve(&mut self.rhs);
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+        std::mem::swap(&mut self.u, impulses);
+    }
+
+    /// A row on body `k` (local), in the coordinates of the free motions.
+    pub(crate) fn row_on_free_motions(&self, row: &Row, k: usize, is_b: bool, out: &mut Vec<f64>) {
+        let hat = self.hat_row(row, k, is_b);
+        out.extend(self.contact.basis.iter().map(|column| (0..6).map(|s| hat[s] * column[k][s]).sum::<f64>()));
+    }
+
+    /// Present velocity of a point of body `k` (local).
+    pub(crate) fn motion_of(&self, k: usize) -> (DVec3, DVec3) {
+        self.velocity(k)
+    }
+
+    /// Adds a row's impulse to body `k` (local); the joints answer in [`Mechanism::finish_contact`].
+    pub(crate) fn push(&mut self, row: &Row, impulse: f64, k: usize, is_b: bool) {
+        let hat = self.hat_row(row, k, is_b);
+        self.contact.pushed[k].iter_mut().zip(hat).for_each(|(p, x)| *p += impulse * x);
+    }
+
+    /// The limits, frictions and motors that act with the contacts.
+    pub(crate) fn bounded_entries(&self) -> impl Iterator<Item = BoundedEntry> {
+        (0..self.layout.bounded.len()).map(|k| self.bounded_entry(k))
+    }
+
+    /// Sets the impulse of a bounded row.
+    pub(crate) fn push_bounded(&mut self, k: usize, impulse: f64) {
+        let BoundedEntry { row, a, b, .. } = self.bounded_entry(k);
+        self.bounded.first[k] = impulse;
+        self.bounded.second[k] = 0.0;
+        for (body, is_b) in [(a, false), (b, true)] {
+            if (body as usize) < self.layout.movable {
+                self.push(&row, impulse, body as usize, is_b);
+            }
+        }
+    }
+
+    /// Whether springs and bounded rows act with their whole impulse before the move.
+    pub(super) fn act_whole(&mut self, whole: bool) {
+        if self.linear.whole != whole {
+            self.linear.whole = whole;
+            self.linear.forget();
+        }
+    }
+
+    /// Moves with the impulses that were pushed, and closes the joints.
+    pub(crate) fn finish_contact(&mut self, h: f64, params: &StepParams, supported: bool) -> Advance {
+        let mut pushed = std::mem::take(&mut self.contact.pushed);
+        for (u, p) in self.u.iter_mut().zip(&pushed) {
+            u.iter_mut().zip(p).for_each(|(u, p)| *u += p);
+        }
+        // the joints' answer to the pushes
+        std::mem::swap(&mut self.u, &mut pushed);
+        self.row_velocities();
+        std::mem::swap(&mut self.u, &mut pushed);
+        for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
+            *r = d - *r;
+        }
+        self.layout.factor.solve(&mut self.rhs);
+        self.impulse.iter_mut().zip(&self.rhs).for_each(|(p, d)| *p += d);
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+        self.contact.pushed = pushed;
+        let with_contacts = self.u.clone();
+        self.predict_outside(h);
+        let unfit = self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND);
+        let mut advance = match self.move_in_contact(h, params, unfit.is_none(), supported) {
+            Some(iterations) => self.taken(h, StepKind::Accurate, None, iterations),
+            None => {
+                self.u.copy_from_slice(&with_contacts);
+                self.pose.copy_from_slice(&self.robust.start);
+                let kept = std::mem::replace(&mut self.load, vec![(DVec3::ZERO, DVec3::ZERO); self.layout.movable]);
+                self.linear.forget();
+                self.linearise_here(h);
+                let iterations = self.last_resort_step(h, params);
+                self.load = kept;
+                self.taken(h, StepKind::LastResort, Some(unfit.unwrap_or(Reason::NoConvergence)), iterations)
+            }
+        };
+        self.supported = supported;
+        self.measure_closure(&mut advance, params);
+        advance
+    }
+
+    fn move_in_contact(&mut self, h: f64, params: &StepParams, fit: bool, supported: bool) -> Option<u32> {
+        if !fit {
+            return None;
+        }
+        let iterations = self.close_positions(h, params.joint_tolerance)?;
+        self.commit_prediction();
+        if supported {
+            self.whiten_plainly();
+        } else {
+            self.kick_after_move(h);
+        }
+        self.linearise_here(h);
+        self.correction.fill(0.0);
+        self.close_velocities();
+        self.bounded.average(h);
+        self.average_forces(h);
+        self.remember_impulses(None);
+        self.remember_accelerations(h);
+        Some(iterations)
+    }
+}
+
+fn product(a: &[Hat], b: &[Hat]) -> f64 {
+    a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| x * y).sum()
+}
+
+fn norm(a: &[Hat]) -> f64 {
+    product(a, a).sqrt()
+}
+
+fn scale(a: &mut [Hat], by: f64) {
+    a.iter_mut().flatten().for_each(|e| *e *= by);
+}
