@@ -183,6 +183,14 @@ impl World {
         Some((a.x + a.r * joint.model.anchor_a, b.x + b.r * joint.model.anchor_b))
     }
 
+    /// A joint's frames on a and on b, in the world: at its anchors, z along its axis.
+    pub fn joint_frames(&self, id: JointId) -> Option<(Pose, Pose)> {
+        let joint = self.joints.get(id).filter(|j| !j.is_coupling())?;
+        let ((a, b), m) = (self.placed(joint), &joint.model);
+        let frame = |body: &Placed, anchor, turn| Pose { position: body.x + body.r * anchor, orientation: body.q * turn };
+        Some((frame(&a, m.anchor_a, m.turn_a), frame(&b, m.anchor_b, m.turn_b)))
+    }
+
     /// The description a joint was made from.
     pub fn joint_description(&self, id: JointId) -> Option<&crate::scene::Joint> {
         self.joints.get(id).map(|j| &j.description)
