@@ -2,6 +2,7 @@
 
 use crate::args::MethodName;
 use crate::record::{Record, SeenWarning, StepMilliseconds};
+use crate::series::Course;
 use crate::source::{Schedule, Source};
 use crate::table::figure;
 use linkwork::World;
@@ -84,6 +85,8 @@ pub struct Report {
     pub warnings_omitted: u64,
     /// Hash of the final state: equal runs have equal hashes.
     pub state_hash: String,
+    /// Energies (J), errors, step times and iterations over time, for `linkwork plot`.
+    pub course: Course,
 }
 
 /// How an inexact start pose was closed.
@@ -261,6 +264,7 @@ impl Report {
             warnings: record.warnings.list().to_vec(),
             warnings_omitted: record.warnings.omitted(),
             state_hash: format!("{:016x}", world.state_hash()),
+            course: record.course.clone(),
         }
     }
 

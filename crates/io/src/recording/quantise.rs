@@ -73,7 +73,8 @@ impl Range {
         if self.extent == 0.0 {
             return 0;
         }
-        ((value - f64::from(self.low)) / f64::from(self.extent) * POSITION_STEPS).round().clamp(0.0, POSITION_STEPS) as u16
+        ((value - f64::from(self.low)) / f64::from(self.extent) * POSITION_STEPS).round().clamp(0.0, POSITION_STEPS)
+            as u16
     }
 
     pub fn unpack(&self, word: u16) -> f64 {

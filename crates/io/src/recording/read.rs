@@ -63,8 +63,8 @@ impl Recording {
                     moments.extend(read.map_err(|problem| wrong(offset, &problem))?);
                 }
                 (b'E', Some(_)) => {
-                    let read: Vec<Event> =
-                        serde_json::from_slice(&content).map_err(|e| wrong(offset, &format!("events are wrong: {e}")))?;
+                    let read: Vec<Event> = serde_json::from_slice(&content)
+                        .map_err(|e| wrong(offset, &format!("events are wrong: {e}")))?;
                     events.extend(read);
                 }
                 (b'Z', _) => complete = true,
