@@ -85,7 +85,7 @@ async fn check(guard: Guard, request: Request, next: Next) -> Response {
         return (StatusCode::FORBIDDEN, reason).into_response();
     }
     let mut response = next.run(request).await;
-    let policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+    let policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' ws:; \
                   frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy),

@@ -1,0 +1,144 @@
+// The bodies: one instanced mesh for all shapes that share a geometry.
+
+import { Color, DoubleSide, DynamicDrawUsage, InstancedMesh, Matrix4, MeshStandardMaterial, Vector3 } from 'three';
+import { describeShape, shapeMatrix } from './geometry.js';
+
+const STATIC = new Color('#94948e');
+const KINEMATIC = new Color('#7d8fa3');
+const SELECTED = new Color('#ff3d7f');
+const PALETTE = ['#e9a337', '#528bb5', '#cd624d', '#70a16c', '#8d7ab0', '#606e7d'].map((c) => new Color(c));
+
+/** Colours far apart for any number of mechanisms. */
+const mechanismColour = (k) => new Color().setHSL((0.08 + k * 0.618034) % 1, 0.55, 0.55);
+
+export class Bodies {
+  constructor(description) {
+    this.description = description;
+    this.bodies = description.bodies;
+    this.meshes = [];
+    this.colouring = 'bodies';
+    this.selected = null;
+    const groups = new Map();
+    this.radii = new Float32Array(this.bodies.length);
+    this.bodies.forEach((body, index) => {
+      for (const shape of body.shapes) {
+        const drawn = describeShape(shape.geometry);
+        if (!drawn) continue;
+        if (!groups.has(drawn.key)) groups.set(drawn.key, { drawn, members: [] });
+        groups.get(drawn.key).members.push({ index, matrix: shapeMatrix(shape, drawn.scale) });
+      }
+    });
+    for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members));
+    this.paint();
+  }
+
+  instanced(drawn, members) {
+    const geometry = drawn.make();
+    geometry.computeBoundingSphere();
+    const material = new MeshStandardMaterial({ roughness: 0.62, metalness: 0.05 });
+    if (drawn.isPlane) material.side = DoubleSide;
+    const mesh = new InstancedMesh(geometry, material, members.length);
+    mesh.instanceMatrix.setUsage(DynamicDrawUsage);
+    mesh.castShadow = !drawn.isPlane;
+    mesh.receiveShadow = true;
+    mesh.frustumCulled = false; // its bodies are all over the scene
+    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane };
+    const sphere = geometry.boundingSphere;
+    for (const { index, matrix } of members) {
+      if (drawn.isPlane) continue;
+      const center = sphere.center.clone().applyMatrix4(matrix);
+      this.radii[index] = Math.max(this.radii[index], center.length() + sphere.radius * matrix.getMaxScaleOnAxis());
+    }
+    return mesh;
+  }
+
+  colourOf(index) {
+    const body = this.bodies[index];
+    if (index === this.selected) return SELECTED;
+    if (body.kind === 'static') return STATIC;
+    if (body.kind === 'kinematic') return KINEMATIC;
+    if (this.colouring === 'mechanisms') return mechanismColour(body.mechanism ?? 0);
+    return PALETTE[index % PALETTE.length];
+  }
+
+  paint() {
+    for (const mesh of this.meshes) {
+      mesh.userData.owner.forEach((owner, k) => mesh.setColorAt(k, this.colourOf(owner)));
+      if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
+    }
+  }
+
+  select(index) {
+    this.selected = index;
+    this.paint();
+  }
+
+  /** solid, wireframe or x-ray. */
+  setStyle(style) {
+    for (const { material } of this.meshes) {
+      material.wireframe = style === 'wireframe';
+      material.transparent = style === 'x-ray';
+      material.opacity = style === 'x-ray' ? 0.35 : 1;
+      material.depthWrite = style !== 'x-ray';
+      material.needsUpdate = true;
+    }
+  }
+
+  /** Puts every shape where its body is. Written out, because it runs for thousands of shapes in every frame. */
+  place(frame) {
+    const { positions, orientations } = frame;
+    for (const mesh of this.meshes) {
+      const { owner, local } = mesh.userData;
+      const out = mesh.instanceMatrix.array;
+      for (let k = 0; k < owner.length; k++) {
+        const b = owner[k];
+        const [x, y, z, w] = [orientations[4 * b], orientations[4 * b + 1], orientations[4 * b + 2], orientations[4 * b + 3]];
+        const r00 = 1 - 2 * (y * y + z * z), r01 = 2 * (x * y - z * w), r02 = 2 * (x * z + y * w);
+        const r10 = 2 * (x * y + z * w), r11 = 1 - 2 * (x * x + z * z), r12 = 2 * (y * z - x * w);
+        const r20 = 2 * (x * z - y * w), r21 = 2 * (y * z + x * w), r22 = 1 - 2 * (x * x + y * y);
+        const o = 16 * k;
+        for (let c = 0; c < 16; c += 4) {
+          const l0 = local[o + c], l1 = local[o + c + 1], l2 = local[o + c + 2];
+          out[o + c] = r00 * l0 + r01 * l1 + r02 * l2;
+          out[o + c + 1] = r10 * l0 + r11 * l1 + r12 * l2;
+          out[o + c + 2] = r20 * l0 + r21 * l1 + r22 * l2;
+          out[o + c + 3] = 0;
+        }
+        out[o + 12] += positions[3 * b];
+        out[o + 13] += positions[3 * b + 1];
+        out[o + 14] += positions[3 * b + 2];
+        out[o + 15] = 1;
+      }
+      mesh.instanceMatrix.needsUpdate = true;
+      mesh.boundingSphere = null; // picking makes it anew
+    }
+  }
+
+  /** The lowest point of all shapes, with every body at its own height and orientation (z, w, x, y, z). */
+  lowestPoint(poses) {
+    let lowest = Infinity;
+    const [corner, matrix, body] = [new Vector3(), new Matrix4(), new Matrix4()];
+    for (const mesh of this.meshes) {
+      const vertices = mesh.geometry.getAttribute('position');
+      if (mesh.userData.isPlane) continue;
+      mesh.userData.owner.forEach((owner, k) => {
+        const pose = poses[owner];
+        if (!pose) return;
+        const [height, w, x, y, z] = pose;
+        body.compose(corner.set(0, 0, height), { x, y, z, w }, new Vector3(1, 1, 1));
+        matrix.fromArray(mesh.userData.local, 16 * k).premultiply(body);
+        for (let v = 0; v < vertices.count; v++) lowest = Math.min(lowest, corner.fromBufferAttribute(vertices, v).applyMatrix4(matrix).z);
+      });
+    }
+    return lowest;
+  }
+
+  dispose() {
+    for (const mesh of this.meshes) {
+      mesh.geometry.dispose();
+      mesh.material.dispose();
+      mesh.dispose();
+      mesh.removeFromParent();
+    }
+  }
+}

@@ -1,0 +1,185 @@
+// The room: renderer, camera, light, floor.
+
+import {
+  Color, DirectionalLight, Fog, GridHelper, HemisphereLight, Mesh, PCFShadowMap, PerspectiveCamera, PlaneGeometry, Scene, ShadowMaterial, Vector3, WebGLRenderer,
+} from 'three';
+import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+
+const LIGHT_FROM = new Vector3(-0.45, -0.6, 1.1).normalize();
+const LOOK_FROM = new Vector3(-0.62, -1, 0.42).normalize();
+const THEMES = {
+  light: { background: '#eef0f2', grid: '#b9bec4', middle: '#99a0a8', shadow: 0.22, sky: '#ffffff', ground: '#b8b2a6', hemisphere: 1.9, sun: 2.1 },
+  dark: { background: '#16191d', grid: '#363c44', middle: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
+};
+
+export class Stage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = PCFShadowMap;
+    this.scene = new Scene();
+    this.camera = new PerspectiveCamera(40, 1, 0.01, 1000);
+    this.camera.up.set(0, 0, 1);
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = false;
+    this.controls.addEventListener('change', () => { this.dirty = true; });
+    this.hemisphere = new HemisphereLight();
+    this.hemisphere.position.set(0, 0, 1); // z is up
+    this.sun = new DirectionalLight('#fff6e8');
+    this.sun.castShadow = true;
+    this.sun.shadow.mapSize.set(2048, 2048);
+    this.sun.shadow.bias = -0.0004;
+    this.scene.add(this.hemisphere, this.sun, this.sun.target);
+    this.floor = new Mesh(new PlaneGeometry(1, 1), new ShadowMaterial());
+    this.floor.receiveShadow = true;
+    this.scene.add(this.floor);
+    this.radius = 1;
+    this.center = new Vector3();
+    this.dirty = true;
+    this.setTheme('light');
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+    this.resize();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1));
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.camera.updateProjectionMatrix();
+    this.dirty = true;
+  }
+
+  setTheme(name) {
+    this.theme = THEMES[name];
+    const { background, shadow, sky, ground, hemisphere, sun } = this.theme;
+    this.scene.background = new Color(background);
+    this.scene.fog = new Fog(background, 1, 1);
+    this.floor.material.opacity = shadow;
+    this.hemisphere.color.set(sky);
+    this.hemisphere.groundColor.set(ground);
+    this.hemisphere.intensity = hemisphere;
+    this.sun.intensity = sun;
+    this.layFloor(this.floorHeight ?? 0);
+    this.fitRoom();
+  }
+
+  /** A grid with a round distance between its lines. */
+  layFloor(height) {
+    this.floorHeight = height;
+    if (this.grid) { this.grid.removeFromParent(); this.grid.dispose(); }
+    const wanted = this.radius / 3;
+    const power = 10 ** Math.floor(Math.log10(wanted));
+    this.cell = [1, 2, 5, 10].map((m) => m * power).find((c) => c >= wanted) ?? wanted;
+    const cells = 120;
+    this.grid = new GridHelper(cells * this.cell, cells, this.theme.middle, this.theme.grid);
+    this.grid.rotation.x = Math.PI / 2;
+    this.grid.material.depthWrite = false;
+    this.grid.material.transparent = true;
+    const snap = (x) => Math.round(x / this.cell) * this.cell;
+    this.grid.position.set(snap(this.center.x), snap(this.center.y), height);
+    // a hair below the grid, and what stands on the floor a hair above
+    this.floor.position.set(this.center.x, this.center.y, height - 2e-4 * this.radius);
+    this.floor.scale.setScalar(60 * this.radius);
+    this.scene.add(this.grid);
+    this.dirty = true;
+  }
+
+  fitRoom() {
+    const distance = Math.max(6 * this.radius, 1.6 * this.camera.position.distanceTo(this.controls.target));
+    this.camera.near = 0.002 * this.radius;
+    this.camera.far = 80 * this.radius + distance;
+    this.camera.updateProjectionMatrix();
+    this.scene.fog.near = distance;
+    this.scene.fog.far = 5 * distance;
+    const sun = this.sun.shadow.camera;
+    this.sun.target.position.copy(this.center);
+    this.sun.position.copy(LIGHT_FROM).multiplyScalar(6 * this.radius).add(this.center);
+    [sun.left, sun.right, sun.bottom, sun.top] = [-1.6, 1.6, -1.6, 1.6].map((k) => k * this.radius);
+    [sun.near, sun.far] = [0.5 * this.radius, 14 * this.radius];
+    this.sun.shadow.normalBias = 0.002 * this.radius;
+    sun.updateProjectionMatrix();
+    this.dirty = true;
+  }
+
+  /** Where the bodies are and how much room they need. */
+  static bounds(frame, radii) {
+    const [low, high] = [new Vector3(Infinity, Infinity, Infinity), new Vector3(-Infinity, -Infinity, -Infinity)];
+    for (let k = 0; k < frame.count; k++) {
+      if (!(radii[k] > 0)) continue;
+      ['x', 'y', 'z'].forEach((axis, i) => {
+        const at = frame.positions[3 * k + i];
+        if (!Number.isFinite(at)) return;
+        low[axis] = Math.min(low[axis], at - radii[k]);
+        high[axis] = Math.max(high[axis], at + radii[k]);
+      });
+    }
+    if (!(low.x <= high.x)) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
+    return { low, high };
+  }
+
+  static sphere({ low, high }) {
+    const center = low.clone().add(high).multiplyScalar(0.5);
+    return { center, radius: Math.max(1e-3, 0.5 * high.distanceTo(low)) };
+  }
+
+  /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
+  frameScene(frame, radii, floorHeight) {
+    const box = Stage.bounds(frame, radii);
+    const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
+    if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = floor;
+    const { center, radius } = Stage.sphere(box);
+    this.center.copy(center);
+    this.radius = radius;
+    this.home();
+    this.layFloor(floor);
+    this.fitRoom();
+  }
+
+  home() {
+    const half = (this.camera.fov * Math.PI) / 360;
+    const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
+    const distance = (0.92 * this.radius) / Math.sin(narrow);
+    this.controls.target.copy(this.center);
+    this.camera.position.copy(LOOK_FROM).multiplyScalar(distance).add(this.center);
+    this.controls.update();
+    this.fitRoom();
+  }
+
+  /** Moves camera, light and floor grid along with something. */
+  carry(shift) {
+    this.camera.position.add(shift);
+    this.controls.target.add(shift);
+    this.controls.update();
+  }
+
+  /** Keeps light and shadow around bodies that go far away. */
+  keepLit(frame, radii) {
+    const { center, radius } = Stage.sphere(Stage.bounds(frame, radii));
+    const far = center.distanceTo(this.center) > 0.5 * this.radius || radius > 1.5 * this.radius;
+    if (!far) return;
+    this.center.copy(center);
+    this.radius = Math.max(this.radius, radius);
+    this.layFloor(this.floorHeight);
+    this.fitRoom();
+  }
+
+  render() {
+    this.renderer.render(this.scene, this.camera);
+    this.dirty = false;
+  }
+
+  screenshot(name) {
+    this.render();
+    this.canvas.toBlob((blob) => {
+      if (!blob) return;
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(blob);
+      link.download = `${name}.png`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    }, 'image/png');
+  }
+}
