@@ -1,6 +1,6 @@
 // The bodies: one instanced mesh for all shapes that share a geometry.
 
-import { Color, DoubleSide, DynamicDrawUsage, InstancedMesh, Matrix4, MeshStandardMaterial, Vector3 } from 'three';
+import { Box3, Color, DoubleSide, DynamicDrawUsage, InstancedMesh, Matrix4, MeshStandardMaterial, Quaternion, Vector3 } from 'three';
 import { describeShape, shapeMatrix } from './geometry.js';
 
 const STATIC = new Color('#94948e');
@@ -114,10 +114,25 @@ export class Bodies {
     }
   }
 
+  /** The box around all shapes, where they were placed last. */
+  bounds() {
+    const [all, matrix] = [new Box3(), new Matrix4()];
+    for (const mesh of this.meshes) {
+      if (mesh.userData.isPlane) continue;
+      mesh.geometry.computeBoundingBox();
+      const { boundingBox } = mesh.geometry;
+      for (let k = 0; k < mesh.count; k++) {
+        mesh.getMatrixAt(k, matrix);
+        all.union(boundingBox.clone().applyMatrix4(matrix));
+      }
+    }
+    return all.isEmpty() ? { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) } : { low: all.min, high: all.max };
+  }
+
   /** The lowest point of all shapes, with every body at its own height and orientation (z, w, x, y, z). */
   lowestPoint(poses) {
     let lowest = Infinity;
-    const [corner, matrix, body] = [new Vector3(), new Matrix4(), new Matrix4()];
+    const [corner, matrix, body, turn, one] = [new Vector3(), new Matrix4(), new Matrix4(), new Quaternion(), new Vector3(1, 1, 1)];
     for (const mesh of this.meshes) {
       const vertices = mesh.geometry.getAttribute('position');
       if (mesh.userData.isPlane) continue;
@@ -125,7 +140,7 @@ export class Bodies {
         const pose = poses[owner];
         if (!pose) return;
         const [height, w, x, y, z] = pose;
-        body.compose(corner.set(0, 0, height), { x, y, z, w }, new Vector3(1, 1, 1));
+        body.compose(corner.set(0, 0, height), turn.set(x, y, z, w), one);
         matrix.fromArray(mesh.userData.local, 16 * k).premultiply(body);
         for (let v = 0; v < vertices.count; v++) lowest = Math.min(lowest, corner.fromBufferAttribute(vertices, v).applyMatrix4(matrix).z);
       });

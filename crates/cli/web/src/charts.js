@@ -6,11 +6,11 @@ import { decades, extent, ticks } from './scale.js';
 
 const COLOURS = ['#e08a2e', '#3b8fd0', '#58a65c', '#b05cc4'];
 const CHARTS = [
-  { title: 'energy', unit: 'J', lines: [['kinetic', (s) => s.kinetic], ['potential', (s) => s.potential], ['elastic', (s) => s.elastic], ['total', (s) => s.kinetic + s.potential + s.elastic]] },
+  { title: 'energy', unit: 'J', summary: 'last', lines: [['kinetic', (s) => s.kinetic], ['potential', (s) => s.potential], ['elastic', (s) => s.elastic], ['total', (s) => s.kinetic + s.potential + s.elastic]] },
   { title: 'largest joint error', unit: 'm, rad', logarithmic: true, lines: [['m', (s) => s.joint_error_m], ['rad', (s) => s.joint_error_rad]] },
   { title: 'penetration', unit: 'm', logarithmic: true, lines: [['m', (s) => s.penetration_m]] },
   { title: 'step time', unit: 'ms', lines: [['ms', (s) => s.step_ms]] },
-  { title: 'iterations', unit: '', lines: [['joints', (s) => s.joint_iterations], ['contacts', (s) => s.contact_iterations]] },
+  { title: 'iterations', unit: '', summary: 'sum', lines: [['joints', (s) => s.joint_iterations], ['contacts', (s) => s.contact_iterations]] },
 ];
 const MARGIN = { left: 46, right: 4, top: 4, bottom: 14 };
 
@@ -19,8 +19,10 @@ export class Charts {
     this.items = CHARTS.map((chart) => {
       const value = make('span', { className: 'quiet' });
       const canvas = make('canvas');
-      box.append(make('div', { className: 'chart' }, make('div', { className: 'head' }, make('span', {}, chart.title), value), canvas));
-      return { ...chart, value, canvas };
+      const legend = chart.lines.length > 1 ? make('div', { className: 'legend' }, ...chart.lines.map(([name], k) => { const item = make('span', {}, name); item.style.color = COLOURS[k]; return item; })) : null;
+      const whole = make('div', { className: 'chart' }, make('div', { className: 'head' }, make('span', {}, chart.title), value), canvas, legend);
+      box.append(whole);
+      return { ...chart, value, canvas, whole };
     });
   }
 
@@ -46,8 +48,13 @@ function drawChart(item, times, rows, cursor, textColour, lineColour) {
   const used = columns.map((column) => column.some((value) => value !== 0 && Number.isFinite(value)));
   const last = rows.length - 1;
   const now = cursor === undefined ? last : Math.max(0, times.findLastIndex((time) => time <= cursor + 1e-9));
-  const said = item.lines.map(([name], k) => (used[k] ? `${item.lines.length > 1 ? `${name} ` : ''}${figure(columns[k][now])}` : '')).filter(Boolean);
-  item.value.textContent = said.length > 2 ? `${figure(columns[3]?.[now] ?? columns[0][now])} ${item.unit}` : said.join('  ') || '0';
+  const present = columns.map((column) => column[now] ?? 0);
+  // the total of an energy, the worst of an error, the sum of iterations
+  const shown = item.summary === 'last' ? present.at(-1) : item.summary === 'sum' ? present.reduce((a, b) => a + b, 0) : Math.max(...present);
+  item.value.textContent = `${figure(shown)} ${item.unit}`;
+  // what is zero throughout needs no room
+  item.whole.classList.toggle('empty', !used.some(Boolean));
+  if (!used.some(Boolean)) return;
   const [low, high] = extent(columns.filter((_, k) => used[k]).flat(), item.logarithmic);
   const [t0, t1] = [times[0] ?? 0, Math.max(times[last] ?? 1, (times[0] ?? 0) + 1e-9)];
   const [w, h] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];

@@ -6,7 +6,7 @@ export function figure(value) {
   if (!Number.isFinite(value)) return 'not finite';
   if (value === 0) return '0';
   const magnitude = Math.abs(value);
-  if (magnitude < 1e-3 || magnitude >= 1e6) return value.toExponential(2).replace('e+', 'e');
+  if (magnitude < 1e-3 || magnitude >= 1e6) return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
   const decimals = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(magnitude))));
   const text = value.toFixed(decimals);
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;

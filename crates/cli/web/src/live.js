@@ -111,7 +111,6 @@ export class Live {
 
   receiveStatus(status) {
     this.status = status;
-    find('play').textContent = status.playing ? '⏸' : '▶';
     find('play').classList.toggle('on', status.playing);
     find('speed').value = String(status.speed);
     const put = (id, text) => { if (document.activeElement !== find(id)) find(id).value = text; };

@@ -78,7 +78,6 @@ export class Replay {
     if (on && this.time >= this.recording.end) this.seek(this.recording.start);
     this.playing = on;
     this.tickedAt = null;
-    find('play').textContent = on ? '⏸' : '▶';
     find('play').classList.toggle('on', on);
   }
 

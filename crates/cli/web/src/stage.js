@@ -1,15 +1,16 @@
 // The room: renderer, camera, light, floor.
 
 import {
-  Color, DirectionalLight, Fog, GridHelper, HemisphereLight, Mesh, PCFShadowMap, PerspectiveCamera, PlaneGeometry, Scene, ShadowMaterial, Vector3, WebGLRenderer,
+  Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import { Floor } from './floor.js';
 
 const LIGHT_FROM = new Vector3(-0.45, -0.6, 1.1).normalize();
 const LOOK_FROM = new Vector3(-0.62, -1, 0.42).normalize();
 const THEMES = {
-  light: { background: '#eef0f2', grid: '#b9bec4', middle: '#99a0a8', shadow: 0.22, sky: '#ffffff', ground: '#b8b2a6', hemisphere: 1.9, sun: 2.1 },
-  dark: { background: '#16191d', grid: '#363c44', middle: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
+  light: { background: '#eef0f2', grid: '#9aa2aa', shadow: 0.22, sky: '#ffffff', ground: '#b8b2a6', hemisphere: 1.9, sun: 2.1 },
+  dark: { background: '#16191d', grid: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
 };
 
 export class Stage {
@@ -31,9 +32,8 @@ export class Stage {
     this.sun.shadow.mapSize.set(2048, 2048);
     this.sun.shadow.bias = -0.0004;
     this.scene.add(this.hemisphere, this.sun, this.sun.target);
-    this.floor = new Mesh(new PlaneGeometry(1, 1), new ShadowMaterial());
-    this.floor.receiveShadow = true;
-    this.scene.add(this.floor);
+    this.floor = new Floor();
+    this.scene.add(this.floor.object);
     this.radius = 1;
     this.center = new Vector3();
     this.dirty = true;
@@ -54,10 +54,9 @@ export class Stage {
 
   setTheme(name) {
     this.theme = THEMES[name];
-    const { background, shadow, sky, ground, hemisphere, sun } = this.theme;
+    const { background, grid, shadow, sky, ground, hemisphere, sun } = this.theme;
     this.scene.background = new Color(background);
-    this.scene.fog = new Fog(background, 1, 1);
-    this.floor.material.opacity = shadow;
+    this.floor.setTheme(grid, shadow);
     this.hemisphere.color.set(sky);
     this.hemisphere.groundColor.set(ground);
     this.hemisphere.intensity = hemisphere;
@@ -66,34 +65,17 @@ export class Stage {
     this.fitRoom();
   }
 
-  /** A grid with a round distance between its lines. */
   layFloor(height) {
     this.floorHeight = height;
-    if (this.grid) { this.grid.removeFromParent(); this.grid.dispose(); }
-    const wanted = this.radius / 3;
-    const power = 10 ** Math.floor(Math.log10(wanted));
-    this.cell = [1, 2, 5, 10].map((m) => m * power).find((c) => c >= wanted) ?? wanted;
-    const cells = 120;
-    this.grid = new GridHelper(cells * this.cell, cells, this.theme.middle, this.theme.grid);
-    this.grid.rotation.x = Math.PI / 2;
-    this.grid.material.depthWrite = false;
-    this.grid.material.transparent = true;
-    const snap = (x) => Math.round(x / this.cell) * this.cell;
-    this.grid.position.set(snap(this.center.x), snap(this.center.y), height);
-    // a hair below the grid, and what stands on the floor a hair above
-    this.floor.position.set(this.center.x, this.center.y, height - 2e-4 * this.radius);
-    this.floor.scale.setScalar(60 * this.radius);
-    this.scene.add(this.grid);
+    this.floor.lay(this.center, this.radius, height);
     this.dirty = true;
   }
 
   fitRoom() {
     const distance = Math.max(6 * this.radius, 1.6 * this.camera.position.distanceTo(this.controls.target));
-    this.camera.near = 0.002 * this.radius;
+    this.camera.near = 0.01 * this.radius;
     this.camera.far = 80 * this.radius + distance;
     this.camera.updateProjectionMatrix();
-    this.scene.fog.near = distance;
-    this.scene.fog.far = 5 * distance;
     const sun = this.sun.shadow.camera;
     this.sun.target.position.copy(this.center);
     this.sun.position.copy(LIGHT_FROM).multiplyScalar(6 * this.radius).add(this.center);
@@ -126,8 +108,7 @@ export class Stage {
   }
 
   /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
-  frameScene(frame, radii, floorHeight) {
-    const box = Stage.bounds(frame, radii);
+  frameScene(box, floorHeight) {
     const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
     if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = floor;
     const { center, radius } = Stage.sphere(box);
@@ -141,7 +122,7 @@ export class Stage {
   home() {
     const half = (this.camera.fov * Math.PI) / 360;
     const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
-    const distance = (0.92 * this.radius) / Math.sin(narrow);
+    const distance = (0.95 * this.radius) / Math.sin(narrow);
     this.controls.target.copy(this.center);
     this.camera.position.copy(LOOK_FROM).multiplyScalar(distance).add(this.center);
     this.controls.update();

@@ -148,7 +148,7 @@ export class View {
 
   home() {
     this.follow(null);
-    if (this.frame && this.bodies) this.stage.frameScene(this.frame, this.bodies.radii, this.stage.floorHeight);
+    if (this.frame && this.bodies) this.stage.frameScene(this.bodies.bounds(), this.stage.floorHeight);
     this.redraw();
   }
 
@@ -197,11 +197,11 @@ export class View {
     const isFirst = this.frame === null;
     this.frame = frame;
     this.pointer.frame = frame;
+    this.bodies.place(frame);
     if (isFirst) {
-      this.stage.frameScene(frame, this.bodies.radii, this.floorHeight(frame));
+      this.stage.frameScene(this.bodies.bounds(), this.floorHeight(frame));
       this.overlays.describe(this.description, this.stage.radius);
     }
-    this.bodies.place(frame);
     if (this.followed !== null) this.carryAlong(frame);
     else this.stage.keepLit(frame, this.bodies.radii);
     this.overlays.update(frame);
