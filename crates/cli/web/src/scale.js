@@ -16,7 +16,7 @@ export function decades(low, high, wanted = 4) {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const step = Math.max(1, Math.ceil((last - first) / wanted));
   const result = [];
-  for (let power = first; power <= last; power += step) result.push(10 ** power);
+  for (let power = first; power <= last; power += step) result.push(Number(`1e${power}`));
   return result;
 }
 
@@ -31,7 +31,7 @@ export function extent(values, logarithmic) {
   if (low > high) return logarithmic ? [1e-12, 1] : [0, 1];
   if (logarithmic) {
     const [first, last] = [Math.floor(Math.log10(Math.max(low, high * 1e-12))), Math.ceil(Math.log10(high))];
-    return [10 ** first, 10 ** Math.max(last, first + 1)];
+    return [Number(`1e${first}`), Number(`1e${Math.max(last, first + 1)}`)];
   }
   if (low === high) {
     const around = low === 0 ? 1 : 0.1 * Math.abs(low);
