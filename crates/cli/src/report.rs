@@ -86,6 +86,7 @@ pub struct Report {
     /// Hash of the final state: equal runs have equal hashes.
     pub state_hash: String,
     /// Energies (J), errors, step times and iterations over time, for `linkwork plot`.
+    #[serde(skip)]
     pub course: Course,
 }
 
@@ -271,7 +272,12 @@ impl Report {
     /// The report as the text of a file.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
+        // the course is thousands of numbers, for programs: a line for each kind of them
+        text.truncate(text.rfind('}').unwrap_or(0));
+        text.truncate(text.trim_end().len());
+        text.push_str(",\n  \"course\": {\n");
+        text.push_str(&self.course.lines().join(",\n"));
+        text.push_str("\n  }\n}\n");
         text
     }
 

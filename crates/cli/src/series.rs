@@ -3,8 +3,6 @@
 use linkwork::StepReport;
 use linkwork::World;
 use linkwork_io::recording::{STAT_COUNT, Stats};
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
 
 /// So many moments are kept at most; of longer runs every second, fourth, … one.
 const MOST: usize = 512;
@@ -53,15 +51,21 @@ impl Course {
     }
 }
 
-impl Serialize for Course {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1 + NAMES.len()))?;
-        map.serialize_entry("time", &self.moments.iter().map(|moment| moment.0).collect::<Vec<f64>>())?;
+impl Course {
+    /// As JSON, a line for each kind of number. What is not finite is `null`.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |name: &str, numbers: Vec<f64>| format!("    \"{name}\": {}", serde_json::json!(numbers));
+        let mut lines = vec![line("time", self.moments.iter().map(|moment| rounded(moment.0)).collect())];
         for (k, name) in NAMES.iter().enumerate() {
-            map.serialize_entry(name, &self.moments.iter().map(|moment| moment.1[k]).collect::<Vec<f32>>())?;
+            lines.push(line(name, self.moments.iter().map(|moment| rounded(f64::from(moment.1[k]))).collect()));
         }
-        map.end()
+        lines
     }
+}
+
+/// To the nine digits that tell all 32-bit numbers apart.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.8e}").parse().unwrap_or(number)
 }
 
 #[cfg(test)]

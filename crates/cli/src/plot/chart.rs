@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 78.0;
+const LEFT: f64 = 82.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 54.0;
 const BOTTOM: f64 = 46.0;
@@ -106,6 +106,11 @@ impl Scale {
     }
 }
 
+/// A power of ten without digits that say nothing.
+fn shown(tick: f64) -> String {
+    figure(tick).replace(".00e", "e")
+}
+
 /// All charts under each other.
 pub fn svg(charts: &[Chart]) -> String {
     let height = HEIGHT * charts.len() as f64;
@@ -142,7 +147,7 @@ impl Chart {
                 "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#e3e2dc\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 TOP + height,
                 TOP + height + 16.0,
-                figure(tick)
+                shown(tick)
             );
         }
         for tick in y.ticks() {
@@ -153,14 +158,14 @@ impl Chart {
                 LEFT + width,
                 LEFT - 8.0,
                 at + 4.0,
-                figure(tick)
+                shown(tick)
             );
         }
         let _ = writeln!(
             svg,
             "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"#8a8a84\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-             <text transform=\"translate(16 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             TOP + height,
             LEFT + width,
             LEFT + 0.5 * width,

@@ -228,7 +228,8 @@ fn nonsense_is_answered_and_nothing_breaks() {
     let Some(mut viewer) = Viewer::start(&["double-pendulum"]) else { return };
     let mut page = viewer.page();
     let scene = page.scene_number();
-    for text in ["", "hello", "{}", "[1,2,3]", "{\"type\":\"play\"}", "{\"type\":\"dt\",\"value\":-1}", "\u{0}\u{ffff}"] {
+    for text in ["", "hello", "{}", "[1,2,3]", "{\"type\":\"play\"}", "{\"type\":\"dt\",\"value\":-1}", "\u{0}\u{ffff}"]
+    {
         page.socket.send(Message::text(text)).unwrap();
         page.text("notice", |notice| notice["level"] == "error");
     }
@@ -265,7 +266,9 @@ fn nonsense_is_answered_and_nothing_breaks() {
     let _ = loud.socket.send(Message::text("x".repeat(1 << 20)));
     let ended = (0..10_000).any(|_| loud.socket.read().is_err());
     assert!(ended);
-    for bytes in [&b"\x00\xff\x00\xff"[..], b"GET / HTTP/9.9\r\n\r\n", b"GET /socket HTTP/1.1\r\nupgrade: websocket\r\n\r\n"] {
+    for bytes in
+        [&b"\x00\xff\x00\xff"[..], b"GET / HTTP/9.9\r\n\r\n", b"GET /socket HTTP/1.1\r\nupgrade: websocket\r\n\r\n"]
+    {
         let mut stream = TcpStream::connect(&viewer.host).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream.write_all(bytes).unwrap();

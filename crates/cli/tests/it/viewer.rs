@@ -174,7 +174,9 @@ impl Page {
     /// The next frame that fits.
     pub fn frame(&mut self, fits: impl Fn(&Frame) -> bool) -> Frame {
         self.until("frame", |message| match message {
-            Message::Binary(bytes) if !bytes.is_empty() => Some(Frame::read(bytes.to_vec())).filter(|frame| fits(frame)),
+            Message::Binary(bytes) if !bytes.is_empty() => {
+                Some(Frame::read(bytes.to_vec())).filter(|frame| fits(frame))
+            }
             _ => None,
         })
     }

@@ -110,23 +110,29 @@ export class Stage {
   /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
   frameScene(box, floorHeight) {
     const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
-    if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = floor;
+    if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = Math.min(box.low.z, floor);
     const { center, radius } = Stage.sphere(box);
     this.center.copy(center);
     this.radius = radius;
-    this.home();
+    this.look(box);
     this.layFloor(floor);
     this.fitRoom();
   }
 
-  home() {
-    const half = (this.camera.fov * Math.PI) / 360;
-    const narrow = Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect));
-    const distance = (0.95 * this.radius) / Math.sin(narrow);
+  /** Goes so near that all corners of a box are just in the picture. */
+  look({ low, high }) {
+    const across = new Vector3(0, 0, 1).cross(LOOK_FROM).normalize();
+    const up = new Vector3().crossVectors(LOOK_FROM, across);
+    const tangent = Math.tan((this.camera.fov * Math.PI) / 360);
+    let distance = 0;
+    for (const x of [low.x, high.x]) for (const y of [low.y, high.y]) for (const z of [low.z, high.z]) {
+      const corner = new Vector3(x, y, z).sub(this.center);
+      const aside = Math.max(Math.abs(corner.dot(across)) / this.camera.aspect, Math.abs(corner.dot(up))) / tangent;
+      distance = Math.max(distance, 1.1 * aside + corner.dot(LOOK_FROM));
+    }
     this.controls.target.copy(this.center);
-    this.camera.position.copy(LOOK_FROM).multiplyScalar(distance).add(this.center);
+    this.camera.position.copy(LOOK_FROM).multiplyScalar(Math.max(distance, 1.2 * this.radius)).add(this.center);
     this.controls.update();
-    this.fitRoom();
   }
 
   /** Moves camera, light and floor grid along with something. */

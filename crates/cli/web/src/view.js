@@ -148,7 +148,7 @@ export class View {
 
   home() {
     this.follow(null);
-    if (this.frame && this.bodies) this.stage.frameScene(this.bodies.bounds(), this.stage.floorHeight);
+    if (this.frame && this.bodies) this.stage.frameScene(this.bodies.bounds(), Math.min(this.stage.floorHeight, this.floorHeight(this.frame)));
     this.redraw();
   }
 
