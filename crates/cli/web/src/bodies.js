@@ -24,8 +24,9 @@ export class Bodies {
       for (const shape of body.shapes) {
         const drawn = describeShape(shape.geometry);
         if (!drawn) continue;
-        if (!groups.has(drawn.key)) groups.set(drawn.key, { drawn, members: [] });
-        groups.get(drawn.key).members.push({ index, matrix: shapeMatrix(shape, drawn.scale) });
+        const key = shape.sensor ? `sensor ${drawn.key}` : drawn.key;
+        if (!groups.has(key)) groups.set(key, { drawn: { ...drawn, isSensor: !!shape.sensor }, members: [] });
+        groups.get(key).members.push({ index, matrix: shapeMatrix(shape, drawn.scale) });
       }
     });
     for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members));
@@ -39,10 +40,10 @@ export class Bodies {
     if (drawn.isPlane) material.side = DoubleSide;
     const mesh = new InstancedMesh(geometry, material, members.length);
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
-    mesh.castShadow = !drawn.isPlane;
+    mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
     mesh.receiveShadow = true;
     mesh.frustumCulled = false; // its bodies are all over the scene
-    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane };
+    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor };
     const sphere = geometry.boundingSphere;
     for (const { index, matrix } of members) {
       if (drawn.isPlane) continue;
@@ -75,11 +76,12 @@ export class Bodies {
 
   /** solid, wireframe or x-ray. */
   setStyle(style) {
-    for (const { material } of this.meshes) {
+    for (const { material, userData } of this.meshes) {
+      const isClear = style === 'x-ray' || userData.isSensor;
       material.wireframe = style === 'wireframe';
-      material.transparent = style === 'x-ray';
-      material.opacity = style === 'x-ray' ? 0.35 : 1;
-      material.depthWrite = style !== 'x-ray';
+      material.transparent = isClear;
+      material.opacity = isClear ? 0.35 : 1;
+      material.depthWrite = !isClear;
       material.needsUpdate = true;
     }
   }
@@ -112,6 +114,18 @@ export class Bodies {
       mesh.instanceMatrix.needsUpdate = true;
       mesh.boundingSphere = null; // picking makes it anew
     }
+  }
+
+  /** The height of a level plane, which the floor is drawn in place of; none if there is no such plane. */
+  levelPlane() {
+    let height = null;
+    for (const mesh of this.meshes.filter((m) => m.userData.isPlane)) {
+      const numbers = mesh.instanceMatrix.array;
+      const level = Array.from({ length: mesh.count }, (_, k) => k).filter((k) => numbers[16 * k + 10] > 0.9999);
+      for (const k of level) height = Math.max(height ?? -Infinity, numbers[16 * k + 14]);
+      mesh.visible = level.length < mesh.count;
+    }
+    return height;
   }
 
   /** The box around all shapes, where they were placed last. */

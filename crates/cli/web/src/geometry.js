@@ -10,14 +10,15 @@ const PLANE_SIZE = 400;
 
 /** What to draw for a shape: a key that equal geometries share, how to make it, and its size. */
 export function describeShape(geometry) {
-  const [kind, g] = Object.entries(geometry ?? {})[0] ?? ['none', {}];
+  // a shape without sizes is its name alone
+  const [kind, g] = typeof geometry === 'string' ? [geometry, {}] : Object.entries(geometry ?? {})[0] ?? ['none', {}];
   switch (kind) {
     case 'box': return { key: 'box', scale: g.size, make: () => new BoxGeometry(1, 1, 1) };
     case 'sphere': return { key: 'sphere', scale: [g.radius, g.radius, g.radius], make: () => new SphereGeometry(1, 32, 20) };
     case 'cylinder':
       return { key: 'cylinder', scale: [g.radius, g.radius, g.length], make: () => alongZ(new CylinderGeometry(1, 1, 1, 32)) };
     case 'cone':
-      return { key: 'cone', scale: [g.radius, g.radius, g.length ?? g.height], make: () => alongZ(new ConeGeometry(1, 1, 32)) };
+      return { key: 'cone', scale: [g.radius, g.radius, g.length], make: () => alongZ(new ConeGeometry(1, 1, 32)) };
     case 'capsule':
       return { key: `capsule ${g.radius} ${g.length}`, scale: [1, 1, 1], make: () => alongZ(new CapsuleGeometry(g.radius, g.length, 10, 24)) };
     case 'plane': return { key: 'plane', scale: [1, 1, 1], make: () => new PlaneGeometry(PLANE_SIZE, PLANE_SIZE), isPlane: true };
@@ -46,7 +47,7 @@ function triangles(vertices, faces) {
 function heightField(g) {
   const rows = g.heights;
   const [ny, nx] = [rows.length, rows[0]?.length ?? 0];
-  const [sx, sy] = g.size ?? [(nx - 1) * (g.spacing ?? 1), (ny - 1) * (g.spacing ?? 1)];
+  const [sx, sy] = g.size;
   const vertex = (i, j) => [sx * (i / (nx - 1) - 0.5), sy * (j / (ny - 1) - 0.5), rows[j][i]];
   const [vertices, faces] = [[], []];
   for (let j = 0; j < ny; j++) for (let i = 0; i < nx; i++) vertices.push(vertex(i, j));

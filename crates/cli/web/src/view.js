@@ -214,6 +214,8 @@ export class View {
 
   /** Below everything that moves, as low as it will get as far as that is known. */
   floorHeight(frame) {
+    const plane = this.bodies.levelPlane();
+    if (plane !== null) return plane;
     const here = Array.from({ length: frame.count }, (_, k) => {
       const [x, y, z, w] = frame.orientations.subarray(4 * k, 4 * k + 4);
       return [frame.positions[3 * k + 2], w, x, y, z];
