@@ -159,8 +159,10 @@ pub fn unit_of(column: &str) -> &'static str {
 fn with_total(mut course: BTreeMap<String, Series>) -> BTreeMap<String, Series> {
     let parts: Vec<&Series> = ["kinetic", "potential", "elastic"].iter().filter_map(|part| course.get(*part)).collect();
     if let [kinetic, potential, elastic] = parts.as_slice() {
-        let sum = |((a, b), c): ((&(f64, f64), &(f64, f64)), &(f64, f64))| (a.0, a.1 + b.1 + c.1);
-        let points = kinetic.points.iter().zip(&potential.points).zip(&elastic.points).map(sum).collect();
+        let mut points = kinetic.points.clone();
+        for (sum, (b, c)) in points.iter_mut().zip(potential.points.iter().zip(&elastic.points)) {
+            sum.1 += b.1 + c.1;
+        }
         course.insert("total".to_owned(), Series { points });
     }
     course

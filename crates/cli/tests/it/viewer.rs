@@ -181,12 +181,6 @@ impl Page {
         })
     }
 
-    /// The number of a body of the scene.
-    pub fn body(&self, name: &str) -> usize {
-        let bodies = self.scene["bodies"].as_array().unwrap();
-        bodies.iter().position(|body| body["name"] == name).unwrap()
-    }
-
     /// The number of the scene, once it has come.
     pub fn scene_number(&mut self) -> u64 {
         if self.scene.is_null() {

@@ -11,6 +11,9 @@ const PALETTE = ['#e9a337', '#528bb5', '#cd624d', '#70a16c', '#8d7ab0', '#606e7d
 /** Colours far apart for any number of mechanisms. */
 const mechanismColour = (k) => new Color().setHSL((0.08 + k * 0.618034) % 1, 0.55, 0.55);
 
+/** A body without a shape is shown as a ball of its mass in water. */
+const standIn = (body) => ({ geometry: { sphere: { radius: Math.cbrt(((body.mass ?? 0.5) * 3) / (4000 * Math.PI)) } }, position: body.center });
+
 export class Bodies {
   constructor(description) {
     this.description = description;
@@ -21,7 +24,7 @@ export class Bodies {
     const groups = new Map();
     this.radii = new Float32Array(this.bodies.length);
     this.bodies.forEach((body, index) => {
-      for (const shape of body.shapes) {
+      for (const shape of body.shapes.length || body.mass === null ? body.shapes : [standIn(body)]) {
         const drawn = describeShape(shape.geometry);
         if (!drawn) continue;
         const key = shape.sensor ? `sensor ${drawn.key}` : drawn.key;

@@ -26,7 +26,10 @@ export class Live {
       frame: (buffer) => this.receiveFrame(buffer),
     });
     this.view = new View({
-      drag: (body, point, target) => send({ type: 'drag', scene: this.scene, body, point, target }),
+      drag: (body, point, target) => {
+        if (!this.status?.playing) notify('Time stands still. Press space to let it run.');
+        send({ type: 'drag', scene: this.scene, body, point, target });
+      },
       release: () => send({ type: 'release' }),
       nail: (body, point) => send({ type: 'nail', scene: this.scene, body, point }),
       pullNails: (body) => send({ type: 'pull_nails', scene: this.scene, body: body ?? null }),
@@ -120,7 +123,11 @@ export class Live {
     find('method').value = status.method;
     for (const { joint, coordinate, motor } of status.motors) {
       const found = this.view.description?.joints[joint]?.coordinates.find((c) => c.name === coordinate);
-      if (found) found.acting.motor = motor;
+      if (!found || JSON.stringify(found.acting.motor) === JSON.stringify(motor)) continue;
+      // changed in another page
+      found.acting.motor = motor;
+      const { inspector } = this.view;
+      if (inspector.joint === joint && !inspector.box.contains(document.activeElement)) inspector.show(null, joint);
     }
   }
 

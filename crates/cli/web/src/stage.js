@@ -16,7 +16,7 @@ const THEMES = {
 export class Stage {
   constructor(canvas) {
     this.canvas = canvas;
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.renderer = new WebGLRenderer({ canvas, antialias: true });
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = PCFShadowMap;
     this.scene = new Scene();
@@ -88,18 +88,18 @@ export class Stage {
 
   /** Where the bodies are and how much room they need. */
   static bounds(frame, radii) {
-    const [low, high] = [new Vector3(Infinity, Infinity, Infinity), new Vector3(-Infinity, -Infinity, -Infinity)];
+    const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
     for (let k = 0; k < frame.count; k++) {
-      if (!(radii[k] > 0)) continue;
-      ['x', 'y', 'z'].forEach((axis, i) => {
+      const radius = radii[k];
+      if (!(radius > 0)) continue;
+      for (let i = 0; i < 3; i++) {
         const at = frame.positions[3 * k + i];
-        if (!Number.isFinite(at)) return;
-        low[axis] = Math.min(low[axis], at - radii[k]);
-        high[axis] = Math.max(high[axis], at + radii[k]);
-      });
+        if (at - radius < low[i]) low[i] = at - radius;
+        if (at + radius > high[i]) high[i] = at + radius;
+      }
     }
-    if (!(low.x <= high.x)) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
-    return { low, high };
+    if (!(low[0] <= high[0])) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
+    return { low: new Vector3(...low), high: new Vector3(...high) };
   }
 
   static sphere({ low, high }) {

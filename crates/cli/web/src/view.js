@@ -11,6 +11,7 @@ import { Pointer } from './pointer.js';
 import { Stage } from './stage.js';
 
 const CHARTS_PERIOD = 90; // ms
+const LIGHT_PERIOD = 12; // frames
 const TOGGLES = [
   ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['shadows', 'shadows'],
 ];
@@ -203,10 +204,12 @@ export class View {
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
-    else this.stage.keepLit(frame, this.bodies.radii);
+    if (this.metrics.frames % LIGHT_PERIOD === 0) this.stage.keepLit(frame, this.bodies.radii);
     this.overlays.update(frame);
     this.inspector.update(frame);
     find('clock').textContent = `${frame.time.toFixed(2)} s`;
+    find('clock').classList.toggle('bad', frame.failed);
+    find('clock').title = frame.failed ? 'simulated time; the last step left a joint open' : 'simulated time';
     const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
     this.drawCharts(false);
@@ -229,6 +232,5 @@ export class View {
     const at = new Vector3().fromArray(frame.positions, 3 * this.followed);
     if (this.followedAt) this.stage.carry(at.clone().sub(this.followedAt));
     this.followedAt = at;
-    this.stage.keepLit(frame, this.bodies.radii);
   }
 }

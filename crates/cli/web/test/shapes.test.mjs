@@ -54,6 +54,13 @@ test('a level plane is the floor, and unknown shapes do no harm', { skip }, () =
   assert.equal(bodies.meshes.length, 1);
 });
 
+test('a body without a shape is a ball of its mass', { skip }, () => {
+  const bodies = new modules.bodies.Bodies({ bodies: [{ ...body({}), shapes: [], mass: (4000 * Math.PI) / 3 }] });
+  bodies.place(still(1));
+  const { low, high } = bodies.bounds();
+  assert.ok(Math.abs(high.x - low.x - 2) < 0.02);
+});
+
 test('bodies are where the frame says', { skip }, () => {
   const bodies = new modules.bodies.Bodies({ bodies: [body({ box: { size: [2, 4, 6] } })] });
   const half = Math.SQRT1_2;
