@@ -183,7 +183,8 @@ export class View {
     this.pending = null;
     if (frame) this.apply(frame);
     const script = performance.now();
-    if (frame || this.stage.dirty) this.stage.render();
+    // an empty room is not worth the first second
+    if (frame || (this.stage.dirty && this.frame)) this.stage.render();
     if (!frame) return;
     const { metrics } = this;
     metrics.frames += 1;
