@@ -15,6 +15,7 @@ mod invariants;
 mod joints;
 mod limits;
 mod motors;
+mod observing;
 mod pendulums;
 mod reactions;
 mod reference;
