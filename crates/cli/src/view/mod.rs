@@ -45,10 +45,11 @@ pub fn view(options: &ViewOptions) -> Result<(), Failure> {
 
 fn session(options: &ViewOptions) -> Result<session::Published, Failure> {
     let scene = SceneOptions { scene: options.scene.clone(), settings: options.settings.clone() };
-    let source = Source::find(&scene)?;
-    // built twice for the sake of the message: that of the command shows the text of the file
-    source.build()?;
-    let stage = Stage::build(source).map_err(|problem| Failure::failed(problem, ""))?;
+    let stage = Stage::build(Source::find(&scene)?).or_else(|problem| {
+        // the command shows the text of the file, which a page cannot
+        Source::find(&scene)?.build()?;
+        Err(Failure::failed(problem, ""))
+    })?;
     let settings =
         Settings { dt: options.dt, method: options.method, tolerance: options.tolerance, playing: !options.paused };
     Session::start(stage, settings)

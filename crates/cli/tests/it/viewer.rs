@@ -73,6 +73,29 @@ impl Viewer {
         Ok(Page { socket, scene: Value::Null })
     }
 
+    /// Ends the viewer; what it said on stderr.
+    pub fn stop(mut self) -> String {
+        let _ = self.child.kill();
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
+    /// Ctrl-C; the exit code.
+    #[cfg(unix)]
+    pub fn interrupt(mut self) -> Option<i32> {
+        let kill = std::process::Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+
     /// Whether the process still runs.
     pub fn lives(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
