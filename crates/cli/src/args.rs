@@ -28,6 +28,10 @@ pub enum Command {
     Export(ExportOptions),
     /// Print the JSON Schema of scene files
     Schema,
+    /// Show a scene or a recording in the browser: watch, drag, pause, step, inspect
+    View(ViewOptions),
+    /// Draw charts of reports, tables and recordings as SVG
+    Plot(PlotOptions),
     /// Measure the time per step, by default on the scenes and targets of docs/results.md
     Bench(BenchOptions),
 }
@@ -112,6 +116,15 @@ pub struct RunOptions {
     /// Write every N-th step to the CSV file
     #[arg(long, value_name = "N", default_value = "1", value_parser = every, allow_negative_numbers = true)]
     pub every: u64,
+    /// Write a page with a replay of the run, one file that any browser opens
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a recording, for `linkwork view` and `linkwork plot`
+    #[arg(long, value_name = "FILE.lwr")]
+    pub record: Option<PathBuf>,
+    /// Frames per simulated second of --html and --record
+    #[arg(long, value_name = "N", default_value = "60", value_parser = number::frame_rate, allow_hyphen_values = true)]
+    pub fps: f64,
     /// No progress bar and no summary
     #[arg(long, short)]
     pub quiet: bool,
@@ -137,6 +150,53 @@ pub struct ExportOptions {
     /// The file to write; .toml or .json
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
+}
+
+/// What to show, and to whom.
+#[derive(Debug, Args)]
+pub struct ViewOptions {
+    /// A scene of `linkwork list`, a scene file (.toml or .json), or a recording (.lwr)
+    #[arg(value_name = "SCENE", value_parser = NonEmptyStringValueParser::new(), default_value = "excavator")]
+    pub scene: String,
+    /// Set a parameter of the scene; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = number::setting)]
+    pub settings: Vec<(String, f64)>,
+    /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
+    pub dt: Option<f64>,
+    /// How joints are held
+    #[arg(long, value_enum, default_value = "direct")]
+    pub method: MethodName,
+    /// Control the error of the motion to this tolerance (m and rad per step)
+    #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
+    pub tolerance: Option<f64>,
+    /// Start with the time standing still
+    #[arg(long)]
+    pub paused: bool,
+    /// Port of the page; a free one if absent
+    #[arg(long, value_name = "PORT", default_value = "0")]
+    pub port: u16,
+    /// Address to listen on. Anybody who reaches it can drive the simulator: the default lets in this machine only
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: std::net::IpAddr,
+    /// Print the address of the page and do not open it
+    #[arg(long)]
+    pub no_open: bool,
+}
+
+/// What to draw.
+#[derive(Debug, Args)]
+pub struct PlotOptions {
+    /// Reports (`run --report`), tables (`run --csv`) or recordings (`run --record`)
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// What to draw: energy, joint-error, penetration, step-time, iterations, work-precision, or a column of a table as
+    /// BODY.COLUMN; separated by commas. Without it, what the files have
+    #[arg(long, value_name = "WHAT,...", value_delimiter = ',')]
+    pub show: Vec<String>,
+    /// The file to write; `-` for stdout. Without it, the name of the first file with .svg
+    #[arg(long, value_name = "FILE.svg")]
+    pub to: Option<PathBuf>,
 }
 
 /// What to measure.

@@ -49,7 +49,8 @@ fn explained(entry: &Entry) -> String {
     format!("{}: {}\n{}", entry.name, entry.summary, facts(&rows))
 }
 
-fn as_json(entry: &Entry) -> Value {
+/// A scene with its parameters, for programs.
+pub fn as_json(entry: &Entry) -> Value {
     let parameter = |p: &Parameter| {
         json!({
             "name": p.name,

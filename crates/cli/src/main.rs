@@ -13,13 +13,17 @@ mod interrupt;
 mod list;
 mod number;
 mod output;
+mod plot;
 mod progress;
 mod record;
 mod report;
 mod run;
+mod series;
 mod source;
 mod table;
+mod tape;
 mod time;
+mod view;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -33,6 +37,8 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(&options),
         Command::Export(options) => export::export(&options),
         Command::Schema => export::schema(),
+        Command::View(options) => view::view(&options),
+        Command::Plot(options) => plot::plot(&options),
         Command::Bench(options) => bench::bench(&options),
     };
     match result {

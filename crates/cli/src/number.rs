@@ -85,6 +85,14 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Frames per second.
+pub fn frame_rate(text: &str) -> Result<f64, String> {
+    match quantity(text)? {
+        value if (0.01..=1e4).contains(&value) => Ok(value),
+        value => Err(format!("a frame rate lies between 0.01 and 10000, not at {value:e}")),
+    }
+}
+
 /// `key=value`.
 pub fn setting(text: &str) -> Result<(String, f64), String> {
     let (key, value) = text.split_once('=').ok_or("write key=value")?;

@@ -1,5 +1,6 @@
 //! What is remembered of a run, step by step.
 
+use crate::series::Course;
 use crate::time::Elapsed;
 use linkwork::{BodyId, Census, Energy, JointId, StepReport, Warning, World};
 use std::collections::HashMap;
@@ -42,6 +43,8 @@ pub struct Record {
     pub failed_steps: u64,
     /// What the engine warned of.
     pub warnings: Warnings,
+    /// Energies, errors and times over time.
+    pub course: Course,
     start: Vec<(BodyId, [f64; 3])>,
 }
 
@@ -77,6 +80,7 @@ impl Record {
             iterations: (0.0, 0.0),
             failed_steps: 0,
             warnings: Warnings::default(),
+            course: Course::start(world),
             start: world.body_ids().filter_map(place).collect(),
         }
     }
@@ -97,6 +101,7 @@ impl Record {
             self.penetration = report.penetration_m;
         }
         self.energy.add(world.energy());
+        self.course.add(world, report, elapsed.wall);
         self.kinds.accurate += u64::from(report.kinds.accurate);
         self.kinds.robust += u64::from(report.kinds.robust);
         self.kinds.last_resort += u64::from(report.kinds.last_resort);
@@ -106,7 +111,7 @@ impl Record {
         self.failed_steps += u64::from(report.failed || !error.max_m.is_finite() || !error.max_rad.is_finite());
         self.substeps += u64::from(report.substeps);
         for warning in &report.warnings {
-            self.warnings.add(Topic::of(warning), world.time(), || warning.describe(world));
+            self.warnings.note(warning, world);
         }
         self.follow_bodies(world);
     }
@@ -343,6 +348,11 @@ impl Warnings {
         } else {
             self.omitted += 1;
         }
+    }
+
+    /// Adds what a step warned of.
+    pub fn note(&mut self, warning: &Warning, world: &World) {
+        self.add(Topic::of(warning), world.time(), || warning.describe(world));
     }
 
     /// All that were kept, in the order of their first time.

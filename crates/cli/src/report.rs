@@ -2,6 +2,7 @@
 
 use crate::args::MethodName;
 use crate::record::{Record, SeenWarning, StepMilliseconds};
+use crate::series::Course;
 use crate::source::{Schedule, Source};
 use crate::table::figure;
 use linkwork::World;
@@ -84,6 +85,9 @@ pub struct Report {
     pub warnings_omitted: u64,
     /// Hash of the final state: equal runs have equal hashes.
     pub state_hash: String,
+    /// Energies (J), errors, step times and iterations over time, for `linkwork plot`.
+    #[serde(skip)]
+    pub course: Course,
 }
 
 /// How an inexact start pose was closed.
@@ -261,13 +265,19 @@ impl Report {
             warnings: record.warnings.list().to_vec(),
             warnings_omitted: record.warnings.omitted(),
             state_hash: format!("{:016x}", world.state_hash()),
+            course: record.course.clone(),
         }
     }
 
     /// The report as the text of a file.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
+        // the course is thousands of numbers, for programs: a line for each kind of them
+        text.truncate(text.rfind('}').unwrap_or(0));
+        text.truncate(text.trim_end().len());
+        text.push_str(",\n  \"course\": {\n");
+        text.push_str(&self.course.lines().join(",\n"));
+        text.push_str("\n  }\n}\n");
         text
     }
 

@@ -10,13 +10,18 @@ use crate::record::Record;
 use crate::report::{End, Report};
 use crate::source::{Schedule, Source};
 use crate::table::{facts, figure, plural};
+use crate::tape::Tape;
 use crate::time::Stopwatch;
+use crate::view::page;
 use linkwork::{Scratch, StepParams, World};
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Simulates a scene.
 pub fn run(options: &RunOptions) -> Result<(), Failure> {
+    if options.html.is_some() {
+        page::require()?;
+    }
     let mut source = Source::find(&options.scene)?;
     let schedule = source.schedule(&options.stepping)?;
     let outputs = Outputs::open(options, &source)?;
@@ -27,12 +32,14 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
         None => None,
         Some(output) => Some(CsvOutput::start(output, &world, options.every)?),
     };
-    let (record, end) = simulate(&mut world, schedule, options, csv.as_mut());
+    let (dt, fps) = (schedule.dt, options.fps);
+    let mut tape = Tape::start(outputs.record, outputs.html, &source, &world, dt, fps)?;
+    let (record, end) = simulate(&mut world, schedule, options, csv.as_mut(), tape.as_mut());
 
     let stepping = &options.stepping;
     let report = Report::new(&source, schedule, stepping.method, stepping.tolerance, &world, &record, &end);
-    let written = csv.map_or(Ok(()), CsvOutput::finish);
-    // The report comes even if the table could not be written.
+    let written = csv.map_or(Ok(()), CsvOutput::finish).and(tape.map_or(Ok(()), Tape::finish));
+    // The report comes even if the table or the recording could not be written.
     if let Some(mut output) = outputs.report {
         output.write_all(report.to_json().as_bytes()).map_err(|error| output.failure(&error))?;
         output.finish()?;
@@ -47,6 +54,8 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
 struct Outputs {
     report: Option<Output>,
     csv: Option<Output>,
+    record: Option<Output>,
+    html: Option<Output>,
     uses_stdout: bool,
 }
 
@@ -54,14 +63,23 @@ impl Outputs {
     /// Opens all outputs before the work is done whose result they take.
     fn open(options: &RunOptions, source: &Source) -> Result<Outputs, Failure> {
         let scene_file = source.file.as_ref().map(|file| Path::new(&file.file));
-        let named =
-            [("the scene", scene_file), ("--report", options.report.as_deref()), ("--csv", options.csv.as_deref())];
+        let named = [
+            ("the scene", scene_file),
+            ("--report", options.report.as_deref()),
+            ("--csv", options.csv.as_deref()),
+            ("--record", options.record.as_deref()),
+            ("--html", options.html.as_deref()),
+        ];
         let named: Vec<(&str, &Path)> = named.into_iter().filter_map(|(name, path)| Some((name, path?))).collect();
         output::refuse_same_file(&named)?;
-        let report = options.report.as_deref().map(|path| Output::open("--report", path)).transpose()?;
-        let csv = options.csv.as_deref().map(|path| Output::open("--csv", path)).transpose()?;
-        let uses_stdout = [&report, &csv].into_iter().flatten().any(Output::is_stdout);
-        Ok(Outputs { report, csv, uses_stdout })
+        let open =
+            |option: &str, path: &Option<PathBuf>| path.as_deref().map(|path| Output::open(option, path)).transpose();
+        let report = open("--report", &options.report)?;
+        let csv = open("--csv", &options.csv)?;
+        let record = open("--record", &options.record)?;
+        let html = open("--html", &options.html)?;
+        let uses_stdout = [&report, &csv, &record, &html].into_iter().flatten().any(Output::is_stdout);
+        Ok(Outputs { report, csv, record, html, uses_stdout })
     }
 }
 
@@ -71,6 +89,7 @@ fn simulate(
     schedule: Schedule,
     options: &RunOptions,
     mut csv: Option<&mut CsvOutput>,
+    mut tape: Option<&mut Tape>,
 ) -> (Record, End) {
     let params = StepParams {
         method: options.stepping.method.method(),
@@ -91,7 +110,14 @@ fn simulate(
         let result = linkwork::step(world, &mut scratch, &params);
         let elapsed = watch.elapsed();
         match result {
-            Ok(report) => record.add(world, &report, elapsed),
+            Ok(report) => {
+                record.add(world, &report, elapsed);
+                if let Some(tape) = tape.as_deref_mut()
+                    && !tape.sample(world, &report, elapsed.wall, &record)
+                {
+                    break End::Interrupted;
+                }
+            }
             Err(error) => break End::Failed(error.to_string()),
         }
         if let Some(csv) = csv.as_deref_mut()

@@ -4,8 +4,8 @@ use crate::args::{SceneOptions, StepOptions};
 use crate::failure::Failure;
 use crate::number;
 use linkwork::{BuildError, Scene, SceneError, World};
-use linkwork_io::SceneFile;
-use linkwork_scenes::Entry;
+use linkwork_io::{FileError, Format, SceneFile};
+use linkwork_scenes::{Entry, ParameterError};
 use std::path::Path;
 
 /// A scene and where it comes from.
@@ -49,21 +49,36 @@ impl Source {
             ));
         }
         let file = linkwork_io::load(asked).map_err(|error| Failure::file(&error))?;
+        Ok(Source::of_file(file))
+    }
+
+    /// A scene from the text of a file.
+    pub fn of_text(file: &str, text: String, format: Format) -> Result<Source, FileError> {
+        let scene = linkwork_io::parse_scene(&text, format, file)?;
+        Ok(Source::of_file(SceneFile { scene, file: file.to_owned(), text, format }))
+    }
+
+    fn of_file(file: SceneFile) -> Source {
         let name = match file.scene.name.as_str() {
-            "" => asked.to_owned(),
+            "" => file.file.clone(),
             name => name.to_owned(),
         };
-        Ok(Source { scene: file.scene.clone(), name, parameters: Vec::new(), file: Some(file) })
+        Source { scene: file.scene.clone(), name, parameters: Vec::new(), file: Some(file) }
     }
 
     /// Builds a scene of the registry.
     pub fn from_registry(entry: &Entry, settings: &[(String, f64)]) -> Result<Source, Failure> {
-        let scene = entry.build(settings).map_err(|error| {
+        Source::of_entry(entry, settings).map_err(|error| {
             Failure::usage(
                 format!("{}: {}: {}", error.scene, error.parameter, error.problem),
                 error.hint.unwrap_or_else(|| format!("`linkwork list {}` explains its parameters", entry.name)),
             )
-        })?;
+        })
+    }
+
+    /// The same, with the error as it is.
+    pub fn of_entry(entry: &Entry, settings: &[(String, f64)]) -> Result<Source, ParameterError> {
+        let scene = entry.build(settings)?;
         let value = |name: &str, default: f64| {
             settings.iter().rev().find(|(key, _)| key == name).map_or(default, |(_, value)| *value)
         };

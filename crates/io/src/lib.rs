@@ -1,4 +1,4 @@
-//! Scene files: TOML, and the same as JSON.
+//! Scene files: TOML, and the same as JSON; and [recordings](recording) of runs.
 //!
 //! ```
 //! use linkwork_io::{Format, parse_scene, write_scene};
@@ -34,6 +34,7 @@ mod locate;
 mod node;
 mod read;
 mod reading;
+pub mod recording;
 mod schema;
 mod suggest;
 mod toml_tree;

@@ -8,7 +8,7 @@ use crate::math::{Placed, Pose, Twist, Wrench};
 use crate::scene::{BodyKind, Shape};
 use crate::step::Scratch;
 use crate::world::World;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 /// Energies of a world, J.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -179,6 +179,18 @@ impl World {
         self.bodies.get(id).map(BodyState::twist)
     }
 
+    /// How a dynamic body by itself, without its joints, answers an impulse at a world point: the change of that point's
+    /// velocity per impulse, 1/kg.
+    pub fn point_mobility(&self, id: BodyId, at: DVec3) -> Option<DMat3> {
+        let body = self.bodies.get(id).filter(|b| b.is_dynamic())?;
+        let lever = at - body.x;
+        let column = |impulse: DVec3| {
+            let spin = body.q * ((body.q.inverse() * lever.cross(impulse)) / body.mass.moments);
+            impulse / body.mass.mass + spin.cross(lever)
+        };
+        Some(DMat3::from_cols(column(DVec3::X), column(DVec3::Y), column(DVec3::Z)))
+    }
+
     /// The bodies a joint connects; `None` inside stands for the world.
     pub fn joint_bodies(&self, id: JointId) -> Option<(Option<BodyId>, Option<BodyId>)> {
         self.joints.get(id).map(|j| (j.a, j.b))
@@ -189,6 +201,15 @@ impl World {
         let joint = self.joints.get(id).filter(|j| !j.is_coupling())?;
         let (a, b) = self.placed(joint);
         Some((a.x + a.r * joint.model.anchor_a, b.x + b.r * joint.model.anchor_b))
+    }
+
+    /// A joint's frames on a and on b, in the world: at its anchors, z along its axis.
+    pub fn joint_frames(&self, id: JointId) -> Option<(Pose, Pose)> {
+        let joint = self.joints.get(id).filter(|j| !j.is_coupling())?;
+        let ((a, b), m) = (self.placed(joint), &joint.model);
+        let frame =
+            |body: &Placed, anchor, turn| Pose { position: body.x + body.r * anchor, orientation: body.q * turn };
+        Some((frame(&a, m.anchor_a, m.turn_a), frame(&b, m.anchor_b, m.turn_b)))
     }
 
     /// The description a joint was made from.

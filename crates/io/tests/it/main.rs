@@ -2,4 +2,5 @@
 
 mod hostile;
 mod mistakes;
+mod recording;
 mod round_trip;

@@ -17,6 +17,7 @@ mod invariants;
 mod joints;
 mod limits;
 mod motors;
+mod observing;
 mod pendulums;
 mod reactions;
 mod reference;

@@ -1,0 +1,206 @@
+//! A moment of a session as bytes for the page, little-endian, everything on a multiple of four.
+//!
+//! | at | what |
+//! | --- | --- |
+//! | 0 | `L`, version 1, flags (u16): 1 time runs, 2 a step failed |
+//! | 4 | number of the scene (u32) |
+//! | 8 | revision of its joints (u32): numbers of joints are those of the description with this revision |
+//! | 12 | number of bodies (u32) |
+//! | 16 | simulated time, s (f64) |
+//! | 24 | steps since the start (f64) |
+//! | 32 | the nine numbers of [`Stats`] (f32) |
+//! | 68 | simulated seconds per second (f32) |
+//! | 72 | sections: kind (u32), length in bytes (u32), content |
+//!
+//! | kind | content |
+//! | --- | --- |
+//! | 1 | poses: positions (3 f32 a body), then orientations (3 u16 a body, as in recordings) |
+//! | 2 | velocities of centres of mass (3 f32 a body) |
+//! | 3 | reactions: force and torque on b (6 f32 a joint; zeros for a coupling) |
+//! | 4 | contacts: [`CONTACT_NUMBERS`] f32 each |
+//! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
+//! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
+//!
+//! Pages skip kinds they do not know.
+
+use super::orders::Watch;
+use linkwork::{BodyId, JointId, World};
+use linkwork_io::recording::{Stats, pack_orientation};
+
+/// Point, normal (from a to b) and force on b in the world, depth (m), and the numbers of bodies a and b.
+pub const CONTACT_NUMBERS: usize = 12;
+
+/// What a frame is made from.
+pub struct Moment<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// Its bodies, in the order of the description.
+    pub bodies: &'a [BodyId],
+    /// Its joints.
+    pub joints: &'a [JointId],
+    /// Number of the scene.
+    pub scene: u32,
+    /// Revision of its joints.
+    pub revision: u32,
+    /// Time runs.
+    pub playing: bool,
+    /// The last step failed.
+    pub failed: bool,
+    /// Steps since the start.
+    pub steps: u64,
+    /// Numbers for the charts.
+    pub stats: Stats,
+    /// Simulated seconds per second.
+    pub pace: f32,
+    /// What the pages look at, all together.
+    pub watch: &'a Watch,
+}
+
+impl Moment<'_> {
+    /// The bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let n = self.bodies.len();
+        let mut out = Vec::with_capacity(80 + 18 * n + 4);
+        let flags = u16::from(self.playing) | u16::from(self.failed) << 1;
+        out.extend([b'L', 1]);
+        out.extend(flags.to_le_bytes());
+        out.extend(self.scene.to_le_bytes());
+        out.extend(self.revision.to_le_bytes());
+        out.extend((n as u32).to_le_bytes());
+        out.extend(self.world.time().to_le_bytes());
+        out.extend((self.steps as f64).to_le_bytes());
+        reals(&mut out, self.stats.to_array());
+        reals(&mut out, [self.pace]);
+        section(&mut out, 1, |out| self.poses(out));
+        let watch = self.watch;
+        if watch.velocities {
+            section(&mut out, 2, |out| self.velocities(out));
+        }
+        if watch.reactions {
+            section(&mut out, 3, |out| self.reactions(out));
+        }
+        if watch.contacts {
+            section(&mut out, 4, |out| contacts(self.world).into_iter().for_each(|numbers| reals(out, numbers)));
+        }
+        if !watch.joints.is_empty() {
+            section(&mut out, 5, |out| watch.joints.iter().for_each(|&k| self.joint(out, k)));
+        }
+        if !watch.bodies.is_empty() {
+            section(&mut out, 6, |out| watch.bodies.iter().for_each(|&k| self.body(out, k)));
+        }
+        out
+    }
+
+    fn poses(&self, out: &mut Vec<u8>) {
+        let mut turns = Vec::with_capacity(6 * self.bodies.len());
+        for &id in self.bodies {
+            let pose = self.world.pose(id).unwrap_or(linkwork::Pose::IDENTITY);
+            reals(out, pose.position.as_vec3().to_array());
+            pack_orientation(pose.orientation).iter().for_each(|word| turns.extend(word.to_le_bytes()));
+        }
+        out.extend(turns);
+    }
+
+    fn velocities(&self, out: &mut Vec<u8>) {
+        for &id in self.bodies {
+            let velocity = match (self.world.velocity(id), self.world.pose(id), self.world.center_of_mass(id)) {
+                (Some(twist), Some(pose), Some(center)) => twist.linear + twist.angular.cross(center - pose.position),
+                _ => Default::default(),
+            };
+            reals(out, velocity.as_vec3().to_array());
+        }
+    }
+
+    fn reactions(&self, out: &mut Vec<u8>) {
+        for &id in self.joints {
+            let wrench = self.world.reaction(id).map(|reaction| reaction.wrench).unwrap_or_default();
+            reals(out, wrench.force.as_vec3().to_array());
+            reals(out, wrench.torque.as_vec3().to_array());
+        }
+    }
+
+    fn joint(&self, out: &mut Vec<u8>, k: usize) {
+        let Some(&id) = self.joints.get(k) else { return };
+        let coordinates = self.world.coordinates(id).unwrap_or_default();
+        out.extend((k as u32).to_le_bytes());
+        out.extend((coordinates.len() as u32).to_le_bytes());
+        let (m, rad) = self.world.joint_error(id).unwrap_or_default();
+        reals(out, [m as f32, rad as f32]);
+        let reaction = self.world.reaction(id);
+        let wrench = reaction.map(|reaction| reaction.wrench).unwrap_or_default();
+        reals(out, wrench.force.as_vec3().to_array());
+        reals(out, wrench.torque.as_vec3().to_array());
+        reals(out, [f32::from(u8::from(reaction.is_none_or(|reaction| reaction.unique)))]);
+        for c in coordinates {
+            let numbers = [c.value, c.velocity, c.limit_force, c.friction_force, c.motor_force];
+            reals(out, numbers.map(|number| number as f32));
+        }
+    }
+
+    fn body(&self, out: &mut Vec<u8>, k: usize) {
+        let Some(twist) = self.bodies.get(k).and_then(|&id| self.world.velocity(id)) else { return };
+        out.extend((k as u32).to_le_bytes());
+        reals(out, twist.linear.as_vec3().to_array());
+        reals(out, twist.angular.as_vec3().to_array());
+    }
+}
+
+/// The contacts of the last step: for each its point, normal, force, depth and bodies. The engine has none so far.
+fn contacts(_world: &World) -> Vec<[f32; CONTACT_NUMBERS]> {
+    Vec::new()
+}
+
+fn reals<const N: usize>(out: &mut Vec<u8>, numbers: [f32; N]) {
+    numbers.iter().for_each(|number| out.extend(number.to_le_bytes()));
+}
+
+fn section(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
+    out.extend(kind.to_le_bytes());
+    let length_at = out.len();
+    out.extend([0; 4]);
+    content(out);
+    let length = (out.len() - length_at - 4) as u32;
+    out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkwork::Scene;
+    use linkwork::scene::Body;
+
+    #[test]
+    fn two_thousand_bodies_with_velocities_are_below_64_kb() {
+        let mut scene = Scene::new("many");
+        for i in 0..2000 {
+            scene.body(Body::new(format!("b{i}")).with_mass(1.0).with_inertia([1.0; 3]).at([f64::from(i), 0.0, 0.0]));
+        }
+        let world = World::build(&scene).unwrap();
+        let bodies: Vec<BodyId> = world.body_ids().collect();
+        let bytes = |watch: &Watch| {
+            let moment = Moment {
+                world: &world,
+                bodies: &bodies,
+                joints: &[],
+                scene: 1,
+                revision: 0,
+                playing: true,
+                failed: false,
+                steps: 7,
+                stats: Stats::default(),
+                pace: 1.0,
+                watch,
+            };
+            moment.encode()
+        };
+        let plain = bytes(&Watch::default());
+        assert_eq!(plain.len(), 80 + 18 * 2000);
+        assert_eq!(&plain[..4], [b'L', 1, 1, 0]);
+        let x_of_body_5 = &plain[80 + 12 * 5..][..4];
+        assert_eq!(x_of_body_5, 5.0f32.to_le_bytes());
+        let everything =
+            Watch { velocities: true, reactions: true, contacts: true, bodies: vec![1, 9999], joints: vec![3] };
+        assert!(bytes(&everything).len() < 64_000, "{}", bytes(&everything).len());
+    }
+}

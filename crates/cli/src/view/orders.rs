@@ -1,0 +1,220 @@
+//! What a page may ask for.
+
+use linkwork::scene::Motor;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A message of a page, as JSON. Bodies and joints are numbered as in the scene that the page was sent; `scene` is that
+/// scene's number, so that an order which was on its way while the scene changed does nothing.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Lets time run or stand still.
+    Play {
+        /// Whether it runs.
+        on: bool,
+    },
+    /// Makes steps while time stands still.
+    Step {
+        /// How many.
+        count: u32,
+    },
+    /// Goes back to the start.
+    Reset {},
+    /// Simulated seconds per second.
+    Speed {
+        /// As fast as possible if absent.
+        value: Option<f64>,
+    },
+    /// Step size, s.
+    Dt {
+        /// s.
+        value: f64,
+    },
+    /// Error control.
+    Tolerance {
+        /// Off if absent.
+        value: Option<f64>,
+    },
+    /// How joints are held.
+    Method {
+        /// Its name on the command line.
+        name: String,
+    },
+    /// Gravity.
+    Gravity {
+        /// m/s².
+        value: [f64; 3],
+    },
+    /// Another scene of the registry.
+    Scene {
+        /// Its name.
+        name: String,
+        /// Its parameters; defaults for those absent.
+        #[serde(default)]
+        parameters: BTreeMap<String, f64>,
+    },
+    /// Pulls a point of a body towards a point of the world.
+    Drag {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the body.
+        body: usize,
+        /// Point in the body's frame, m.
+        point: [f64; 3],
+        /// Point in the world, m.
+        target: [f64; 3],
+    },
+    /// Lets go.
+    Release {},
+    /// Holds a point of a body where it is.
+    Nail {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the body.
+        body: usize,
+        /// Point in the body's frame, m.
+        point: [f64; 3],
+    },
+    /// Takes nails out.
+    PullNails {
+        /// Number of the scene.
+        scene: u32,
+        /// Those of this body; all if absent.
+        body: Option<usize>,
+    },
+    /// Changes a motor.
+    Motor {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the joint.
+        joint: usize,
+        /// The coordinate it drives.
+        coordinate: String,
+        /// What drives it from now on.
+        motor: Motor,
+    },
+    /// What this page looks at; the rest is not sent.
+    Watch(Watch),
+}
+
+/// What a page looks at besides poses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Watch {
+    /// Bodies whose velocities are shown as numbers.
+    pub bodies: Vec<usize>,
+    /// Joints whose coordinates and forces are shown as numbers.
+    pub joints: Vec<usize>,
+    /// Velocities of all bodies.
+    pub velocities: bool,
+    /// Reactions of all joints.
+    pub reactions: bool,
+    /// Contacts.
+    pub contacts: bool,
+}
+
+/// A page shows numbers of a few things at once.
+const MOST_WATCHED: usize = 64;
+/// At once; more is what `play` is for.
+const MOST_STEPS: u32 = 1000;
+/// Names in messages are short.
+const LONGEST_NAME: usize = 200;
+/// No scene is so large; also keeps forces of the mouse in the range of numbers.
+const FARTHEST: f64 = 1e6;
+
+impl Order {
+    /// Reads a message; says what is wrong with it otherwise.
+    pub fn read(text: &str) -> Result<Order, String> {
+        let order: Order = serde_json::from_str(text).map_err(|error| format!("not understood: {error}"))?;
+        order.check()?;
+        Ok(order)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let near = |point: &[f64; 3]| match point.iter().all(|c| c.abs() <= FARTHEST) {
+            true => Ok(()),
+            false => Err(format!("a point farther away than {FARTHEST:e} m")),
+        };
+        match self {
+            Order::Step { count } if !(1..=MOST_STEPS).contains(count) => {
+                Err(format!("{count} steps at once; 1 to {MOST_STEPS} are possible"))
+            }
+            Order::Speed { value: Some(value) } if !(1e-4..=1e4).contains(value) => {
+                Err(format!("a speed of {value} is not between 0.0001 and 10000"))
+            }
+            Order::Dt { value } => crate::number::valid_step(*value).map(drop),
+            Order::Tolerance { value: Some(value) } if !(1e-12..1.0).contains(value) => {
+                Err(format!("a tolerance of {value} is not between 1e-12 and 1"))
+            }
+            Order::Method { name } | Order::Scene { name, .. } if name.len() > LONGEST_NAME => {
+                Err(format!("a name of {} bytes", name.len()))
+            }
+            Order::Scene { parameters, .. } if parameters.len() > MOST_WATCHED => {
+                Err(format!("{} parameters", parameters.len()))
+            }
+            Order::Drag { point, target, .. } => near(point).and(near(target)),
+            Order::Nail { point, .. } => near(point),
+            Order::Watch(watch) if watch.bodies.len().max(watch.joints.len()) > MOST_WATCHED => {
+                Err(format!("more than {MOST_WATCHED} bodies or joints watched at once"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn orders_are_read() {
+        assert_eq!(Order::read(r#"{"type":"play","on":true}"#), Ok(Order::Play { on: true }));
+        assert_eq!(Order::read(r#"{"type":"speed","value":null}"#), Ok(Order::Speed { value: None }));
+        let motor = r#"{"type":"motor","scene":1,"joint":2,"coordinate":"angle","motor":{"velocity":{"target":1.5}}}"#;
+        assert!(matches!(Order::read(motor), Ok(Order::Motor { motor: Motor::Velocity { target: 1.5, .. }, .. })));
+        let watch = r#"{"type":"watch","bodies":[1],"velocities":true}"#;
+        assert!(matches!(Order::read(watch), Ok(Order::Watch(Watch { velocities: true, .. }))));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for text in [
+            "",
+            "{}",
+            "[]",
+            "null",
+            r#"{"type":"fly"}"#,
+            r#"{"type":"play"}"#,
+            r#"{"type":"play","on":1}"#,
+            r#"{"type":"play","on":true,"more":1}"#,
+            r#"{"type":"step","count":0}"#,
+            r#"{"type":"step","count":100000}"#,
+            r#"{"type":"speed","value":-1}"#,
+            r#"{"type":"dt","value":0}"#,
+            r#"{"type":"dt","value":1e999}"#,
+            r#"{"type":"gravity","value":[0,0]}"#,
+            r#"{"type":"drag","scene":1,"body":-1,"point":[0,0,0],"target":[0,0,0]}"#,
+            r#"{"type":"drag","scene":1,"body":0,"point":[0,0,0],"target":[0,1e300,0]}"#,
+        ] {
+            assert!(Order::read(text).is_err(), "{text}");
+        }
+        let many = format!(r#"{{"type":"watch","bodies":[{}0]}}"#, "0,".repeat(100));
+        assert!(Order::read(&many).is_err());
+        assert!(Order::read(&format!(r#"{{"type":"scene","name":"{}"}}"#, "x".repeat(1000))).is_err());
+        assert!(Order::read(&"[".repeat(100_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_does_harm(text in ".{0,200}") {
+            let _ = Order::read(&text);
+        }
+
+        #[test]
+        fn no_value_does_harm(kind in "play|step|speed|dt|drag|nail|motor|watch|scene", key in "on|count|value|body|name", value in ".{0,20}") {
+            let _ = Order::read(&format!(r#"{{"type":"{kind}","{key}":{value}}}"#));
+        }
+    }
+}

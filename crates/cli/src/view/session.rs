@@ -1,0 +1,461 @@
+//! The session: one simulation on a thread of its own, which all pages look at and act on.
+//!
+//! Pages never wait for each other and the simulation never waits for a page: orders come through a bounded queue, and
+//! what is published replaces what was published before, whether anybody has fetched it or not.
+
+use super::frame::Moment;
+use super::orders::{Order, Watch};
+use super::spring::Grip;
+use super::stage::Stage;
+use crate::args::MethodName;
+use crate::record::Warnings;
+use crate::source::Source;
+use axum::body::Bytes;
+use clap::ValueEnum;
+use linkwork::glam::DVec3;
+use linkwork::{StepParams, StepReport};
+use linkwork_io::recording::Stats;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, oneshot, watch};
+
+/// Time between frames.
+const FRAME: Duration = Duration::from_micros(16_667);
+/// Time between two lists of warnings.
+const WARNINGS_PERIOD: Duration = Duration::from_millis(250);
+/// Orders that may wait; a page that sends more is told so.
+const QUEUE: usize = 1024;
+/// The pace is averaged over about so many seconds.
+const PACE_SECONDS: f64 = 0.5;
+
+/// Which page.
+pub type Client = u64;
+
+/// What the session is told, and by whom.
+pub struct Envelope {
+    /// The page.
+    pub client: Client,
+    /// What it wants.
+    pub message: Message,
+}
+
+/// What the session is told.
+pub enum Message {
+    /// A page is there.
+    Arrived,
+    /// It is gone.
+    Gone,
+    /// It orders something.
+    Order(Order),
+    /// It brings a scene.
+    Open(Box<Source>, oneshot::Sender<Result<(), String>>),
+}
+
+/// How to start.
+pub struct Settings {
+    /// Step size, s; that of the scene if absent.
+    pub dt: Option<f64>,
+    /// How joints are held.
+    pub method: MethodName,
+    /// Error control.
+    pub tolerance: Option<f64>,
+    /// Whether time runs from the beginning.
+    pub playing: bool,
+}
+
+/// What pages see of a session.
+#[derive(Clone)]
+pub struct Published {
+    /// The latest frame.
+    pub frame: watch::Receiver<Bytes>,
+    /// The scene, JSON.
+    pub scene: watch::Receiver<Arc<str>>,
+    /// Settings, JSON.
+    pub status: watch::Receiver<Arc<str>>,
+    /// Warnings, JSON.
+    pub warnings: watch::Receiver<Arc<str>>,
+    /// Sentences for one page or for all.
+    pub notices: broadcast::Sender<(Option<Client>, Arc<str>)>,
+    /// Takes orders.
+    pub orders: SyncSender<Envelope>,
+}
+
+/// A simulation that is looked at.
+pub struct Session {
+    stage: Stage,
+    scene: u32,
+    revision: u32,
+    params: StepParams,
+    method: MethodName,
+    /// Simulated seconds per second; as fast as possible if absent.
+    speed: Option<f64>,
+    playing: bool,
+    failed: bool,
+    /// Simulated time that should have passed already, s.
+    debt: f64,
+    advanced_at: Instant,
+    pace: f64,
+    steps: u64,
+    report: Option<StepReport>,
+    step_seconds: f64,
+    warnings: Warnings,
+    warned_at: Instant,
+    warnings_changed: bool,
+    grips: BTreeMap<Client, Grip>,
+    watches: BTreeMap<Client, Watch>,
+    watch: Watch,
+    cost: Cost,
+    frame: watch::Sender<Bytes>,
+    scene_text: watch::Sender<Arc<str>>,
+    status: watch::Sender<Arc<str>>,
+    warnings_text: watch::Sender<Arc<str>>,
+    notices: broadcast::Sender<(Option<Client>, Arc<str>)>,
+}
+
+/// What stepping takes, and what showing takes from it, s.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    stepping: f64,
+    showing: f64,
+}
+
+impl Session {
+    /// Starts a session on a thread of its own, which ends when nobody can give orders any more.
+    pub fn start(stage: Stage, settings: Settings) -> std::io::Result<Published> {
+        let (orders, received) = sync_channel(QUEUE);
+        let (frame, frames) = watch::channel(Bytes::new());
+        let nothing: Arc<str> = Arc::from("");
+        let (scene_text, scenes) = watch::channel(nothing.clone());
+        let (status, statuses) = watch::channel(nothing.clone());
+        let (warnings_text, warnings) = watch::channel(nothing);
+        let (notices, _) = broadcast::channel(64);
+        let published =
+            Published { frame: frames, scene: scenes, status: statuses, warnings, notices: notices.clone(), orders };
+        let dt = settings.dt.unwrap_or_else(|| stage.dt());
+        let params =
+            StepParams { method: settings.method.method(), tolerance: settings.tolerance, ..StepParams::new(dt) };
+        let now = Instant::now();
+        let mut session = Session {
+            stage,
+            scene: 1,
+            revision: 0,
+            params,
+            method: settings.method,
+            speed: Some(1.0),
+            playing: settings.playing,
+            failed: false,
+            debt: 0.0,
+            advanced_at: now,
+            pace: 0.0,
+            steps: 0,
+            report: None,
+            step_seconds: 0.0,
+            warnings: Warnings::default(),
+            warned_at: now,
+            warnings_changed: true,
+            grips: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            watch: Watch::default(),
+            cost: Cost::default(),
+            frame,
+            scene_text,
+            status,
+            warnings_text,
+            notices,
+        };
+        session.publish_scene();
+        session.publish_status();
+        session.publish_warnings();
+        session.publish_frame();
+        std::thread::Builder::new().name("simulation".to_owned()).spawn(move || session.run(&received))?;
+        Ok(published)
+    }
+
+    fn run(&mut self, orders: &Receiver<Envelope>) {
+        let mut tick = Instant::now();
+        loop {
+            let wait = match self.playing {
+                true => tick.saturating_duration_since(Instant::now()),
+                false => Duration::from_secs(1),
+            };
+            let mut changed = false;
+            match orders.recv_timeout(wait) {
+                Ok(envelope) => changed |= self.receive(envelope),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while let Ok(envelope) = orders.try_recv() {
+                changed |= self.receive(envelope);
+            }
+            let now = Instant::now();
+            if self.playing && now >= tick {
+                changed |= self.advance();
+                tick = (tick + FRAME).max(Instant::now());
+            } else if !self.playing {
+                tick = now;
+            }
+            if changed {
+                self.publish_frame();
+            }
+            if self.warnings_changed && self.warned_at.elapsed() >= WARNINGS_PERIOD {
+                self.publish_warnings();
+            }
+        }
+    }
+
+    /// Steps for one frame of the pages; returns whether anything moved.
+    fn advance(&mut self) -> bool {
+        let begun = Instant::now();
+        let elapsed = begun.duration_since(self.advanced_at).as_secs_f64();
+        self.advanced_at = begun;
+        let (dt, mut made) = (self.params.dt, 0);
+        // more than is due in three frames is not made up for: the simulation is slower than asked for, and shown so
+        self.debt = match self.speed {
+            Some(speed) => (self.debt + elapsed * speed).min((3.0 * FRAME.as_secs_f64() * speed).max(dt)),
+            None => f64::INFINITY,
+        };
+        while self.debt >= 0.999 * dt && self.playing && begun.elapsed() < FRAME {
+            self.step();
+            self.debt -= dt;
+            made += 1;
+        }
+        if self.speed.is_none() {
+            self.debt = 0.0;
+        }
+        let (seconds, weight) = (f64::from(made) * dt, (elapsed / PACE_SECONDS).min(1.0));
+        if elapsed > 0.0 {
+            self.pace += weight * (seconds / elapsed - self.pace);
+        }
+        made > 0
+    }
+
+    fn step(&mut self) {
+        let begun = Instant::now();
+        let result = self.stage.step(&self.params, self.grips.values());
+        self.step_seconds = begun.elapsed().as_secs_f64();
+        self.cost.stepping += self.step_seconds;
+        match result {
+            Ok(report) => {
+                self.steps += 1;
+                for warning in &report.warnings {
+                    self.warnings.note(warning, &self.stage.world);
+                    self.warnings_changed = true;
+                }
+                self.failed = report.failed;
+                self.report = Some(report);
+            }
+            Err(error) => {
+                self.playing = false;
+                self.failed = true;
+                self.tell(None, "error", &format!("The simulation stopped: {error}"));
+                self.publish_status();
+            }
+        }
+    }
+
+    /// Does as told; returns whether a new frame is due.
+    fn receive(&mut self, envelope: Envelope) -> bool {
+        let Envelope { client, message } = envelope;
+        match message {
+            Message::Arrived => {
+                self.watches.insert(client, Watch::default());
+                self.publish_status();
+                true
+            }
+            Message::Gone => {
+                self.grips.remove(&client);
+                self.watches.remove(&client);
+                self.combine_watches();
+                self.publish_status();
+                false
+            }
+            Message::Open(source, reply) => {
+                let opened = self.open(*source);
+                // nobody waits for the answer any more if the page is gone
+                let _ = reply.send(opened);
+                true
+            }
+            Message::Order(order) => match self.obey(client, order) {
+                Ok(changed) => changed,
+                Err(problem) => {
+                    self.tell(Some(client), "error", &problem);
+                    false
+                }
+            },
+        }
+    }
+
+    fn obey(&mut self, client: Client, order: Order) -> Result<bool, String> {
+        match order {
+            Order::Play { on } => self.play(on),
+            Order::Step { count } => {
+                self.play(false);
+                (0..count).for_each(|_| self.step());
+            }
+            Order::Reset {} => {
+                self.stage.reset();
+                self.begin();
+                self.revision += 1;
+                self.publish_scene();
+            }
+            Order::Speed { value } => self.speed = value,
+            Order::Dt { value } => self.params.dt = value,
+            Order::Tolerance { value } => self.params.tolerance = value,
+            Order::Method { name } => {
+                let method =
+                    MethodName::from_str(&name, false).map_err(|_| format!("there is no method \"{name}\""))?;
+                (self.method, self.params.method) = (method, method.method());
+            }
+            Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
+            Order::Scene { name, parameters } => {
+                let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
+                let settings: Vec<(String, f64)> = parameters.into_iter().collect();
+                self.open(Source::of_entry(entry, &settings).map_err(|error| error.to_string())?)?;
+            }
+            Order::Drag { scene, body, point, target } => {
+                let Some(&body) = self.stage.bodies.get(body).filter(|_| scene == self.scene) else { return Ok(false) };
+                let grip = Grip { body, point: DVec3::from(point), target: DVec3::from(target) };
+                self.grips.insert(client, grip);
+                return Ok(false);
+            }
+            Order::Release {} => {
+                self.grips.remove(&client);
+                return Ok(false);
+            }
+            Order::Nail { scene, body, point } if scene == self.scene => {
+                self.stage.nail(body, point)?;
+                self.revise();
+            }
+            Order::PullNails { scene, body } if scene == self.scene => {
+                if self.stage.pull_nails(body) {
+                    self.revise();
+                }
+            }
+            Order::Motor { scene, joint, coordinate, motor } if scene == self.scene => {
+                self.stage.set_motor(joint, &coordinate, motor)?;
+            }
+            Order::Nail { .. } | Order::PullNails { .. } | Order::Motor { .. } => return Ok(false),
+            Order::Watch(watch) => {
+                self.watches.insert(client, watch);
+                self.combine_watches();
+                return Ok(true);
+            }
+        }
+        self.publish_status();
+        Ok(true)
+    }
+
+    fn play(&mut self, on: bool) {
+        if on && !self.playing {
+            (self.debt, self.advanced_at, self.pace) = (0.0, Instant::now(), 0.0);
+        }
+        self.playing = on;
+    }
+
+    fn open(&mut self, source: Source) -> Result<(), String> {
+        let stage = Stage::build(source)?;
+        self.params.dt = stage.dt();
+        self.stage = stage;
+        self.scene += 1;
+        self.revision = 0;
+        self.watches.values_mut().for_each(|watch| (watch.bodies, watch.joints) = Default::default());
+        self.combine_watches();
+        self.begin();
+        self.publish_scene();
+        self.publish_status();
+        Ok(())
+    }
+
+    /// Everything about the time that has passed is forgotten.
+    fn begin(&mut self) {
+        self.grips.clear();
+        (self.steps, self.report, self.failed, self.step_seconds) = (0, None, false, 0.0);
+        (self.debt, self.advanced_at) = (0.0, Instant::now());
+        self.warnings = Warnings::default();
+        self.publish_warnings();
+    }
+
+    fn revise(&mut self) {
+        self.revision += 1;
+        self.publish_scene();
+    }
+
+    fn combine_watches(&mut self) {
+        let mut all = Watch::default();
+        for watch in self.watches.values() {
+            all.bodies.extend(&watch.bodies);
+            all.joints.extend(&watch.joints);
+            all.velocities |= watch.velocities;
+            all.reactions |= watch.reactions;
+            all.contacts |= watch.contacts;
+        }
+        for numbers in [&mut all.bodies, &mut all.joints] {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        self.watch = all;
+    }
+
+    fn publish_frame(&mut self) {
+        if self.watches.is_empty() && self.steps > 0 {
+            return;
+        }
+        let begun = Instant::now();
+        let moment = Moment {
+            world: &self.stage.world,
+            bodies: &self.stage.bodies,
+            joints: &self.stage.joints,
+            scene: self.scene,
+            revision: self.revision,
+            playing: self.playing,
+            failed: self.failed,
+            steps: self.steps,
+            stats: Stats::of(&self.stage.world, self.report.as_ref(), self.step_seconds),
+            pace: self.pace as f32,
+            watch: &self.watch,
+        };
+        self.frame.send_replace(moment.encode().into());
+        self.cost.showing += begun.elapsed().as_secs_f64();
+    }
+
+    fn publish_scene(&self) {
+        let text = self.stage.describe(self.scene, self.revision, self.params.dt).to_string();
+        self.scene_text.send_replace(text.into());
+    }
+
+    fn publish_status(&self) {
+        let status = json!({
+            "type": "status",
+            "scene": self.scene,
+            "playing": self.playing,
+            "speed": self.speed,
+            "dt": self.params.dt,
+            "tolerance": self.params.tolerance,
+            "method": self.method.name(),
+            "gravity": self.stage.world.gravity().to_array(),
+            "pages": self.watches.len(),
+            "motors": self.stage.changed_motors(),
+            "cost": {"stepping_s": self.cost.stepping, "showing_s": self.cost.showing},
+        });
+        self.status.send_replace(status.to_string().into());
+    }
+
+    fn publish_warnings(&mut self) {
+        let warnings = json!({
+            "type": "warnings",
+            "list": self.warnings.list(),
+            "omitted": self.warnings.omitted(),
+        });
+        self.warnings_text.send_replace(warnings.to_string().into());
+        (self.warned_at, self.warnings_changed) = (Instant::now(), false);
+    }
+
+    fn tell(&self, client: Option<Client>, level: &str, text: &str) {
+        let notice = json!({"type": "notice", "level": level, "text": text}).to_string();
+        // nobody may be there to be told
+        let _ = self.notices.send((client, notice.into()));
+    }
+}

@@ -1,0 +1,80 @@
+//! The page: its logic in node, and the page itself in a browser, where there are any.
+
+use crate::command::{Folder, linkwork};
+use crate::viewer::Viewer;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn web() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("web")
+}
+
+/// Whether a program can be started.
+fn exists(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs a command; shows what it said if it failed.
+fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn the_logic_of_the_page_passes_its_tests() {
+    if !exists("node") {
+        eprintln!("skipped: there is no node to run the tests in crates/cli/web/test");
+        return;
+    }
+    // frames and recordings that the program wrote are what the page has to read
+    let folder = Folder::new();
+    let [lwr, csv] = ["a.lwr", "a.csv"].map(|name| folder.name(name));
+    linkwork(&["run", "four-bar", "--duration", "2", "--record", &lwr, "--csv", &csv]).exits_with(0);
+    // where the page was built there is three.js, which some of the tests need
+    let built = Path::new(env!("OUT_DIR")).join("web");
+    let tests = std::fs::read_dir(web().join("test")).unwrap().map(|entry| entry.unwrap().path());
+    let tests: Vec<PathBuf> = tests.filter(|path| path.to_string_lossy().ends_with(".test.mjs")).collect();
+    assert!(!tests.is_empty());
+    std::fs::create_dir_all(built.join("test")).unwrap();
+    let mut command = Command::new("node");
+    command.arg("--test").current_dir(&built).env("RECORDING", &lwr).env("TABLE", &csv);
+    for test in &tests {
+        let copy = built.join("test").join(test.file_name().unwrap());
+        std::fs::copy(test, &copy).unwrap();
+        command.arg(copy);
+    }
+    succeeds(&mut command);
+}
+
+/// The browser's program, if there is one.
+fn browser() -> Option<&'static str> {
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|program| exists(program))
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let (Some(browser), true) = (browser(), exists("node") && exists("npm")) else {
+        eprintln!("skipped: the test of the page needs chromium, node and npm");
+        return;
+    };
+    let Some(viewer) = Viewer::start(&["double-pendulum"]) else { return };
+    let folder = Folder::new();
+    // installed outside of the source tree
+    let test = web().join("test");
+    for file in ["browser.mjs", "package.json", "package-lock.json", ".npmrc"] {
+        std::fs::copy(test.join(file), folder.file(file)).unwrap();
+    }
+    let install = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0"];
+    let installed = Command::new("npm").args(install).current_dir(folder.path()).output().unwrap();
+    if !installed.status.success() {
+        eprintln!("skipped: npm cannot install playwright-core: {}", String::from_utf8_lossy(&installed.stderr));
+        return;
+    }
+    let html = folder.name("replay.html");
+    linkwork(&["run", "four-bar", "--duration", "1", "--html", &html]).exits_with(0);
+    let mut command = Command::new("node");
+    command.arg("browser.mjs").current_dir(folder.path());
+    command.env("BROWSER", browser).env("ADDRESS", format!("http://{}/", viewer.host)).env("REPLAY", &html);
+    succeeds(&mut command);
+}

@@ -1,0 +1,176 @@
+// The bodies: one instanced mesh for all shapes that share a geometry.
+
+import { Box3, Color, DoubleSide, DynamicDrawUsage, InstancedMesh, Matrix4, MeshStandardMaterial, Quaternion, Vector3 } from 'three';
+import { describeShape, shapeMatrix } from './geometry.js';
+
+const STATIC = new Color('#94948e');
+const KINEMATIC = new Color('#7d8fa3');
+const SELECTED = new Color('#ff3d7f');
+const PALETTE = ['#e9a337', '#528bb5', '#cd624d', '#70a16c', '#8d7ab0', '#606e7d'].map((c) => new Color(c));
+
+/** Colours far apart for any number of mechanisms. */
+const mechanismColour = (k) => new Color().setHSL((0.08 + k * 0.618034) % 1, 0.55, 0.55);
+
+/** A body without a shape is shown as a ball of its mass in water. */
+const standIn = (body) => ({ geometry: { sphere: { radius: Math.cbrt(((body.mass ?? 0.5) * 3) / (4000 * Math.PI)) } }, position: body.center });
+
+export class Bodies {
+  constructor(description) {
+    this.description = description;
+    this.bodies = description.bodies;
+    this.meshes = [];
+    this.colouring = 'bodies';
+    this.selected = null;
+    const groups = new Map();
+    this.radii = new Float32Array(this.bodies.length);
+    this.bodies.forEach((body, index) => {
+      for (const shape of body.shapes.length || body.mass === null ? body.shapes : [standIn(body)]) {
+        const drawn = describeShape(shape.geometry);
+        if (!drawn) continue;
+        const key = shape.sensor ? `sensor ${drawn.key}` : drawn.key;
+        if (!groups.has(key)) groups.set(key, { drawn: { ...drawn, isSensor: !!shape.sensor }, members: [] });
+        groups.get(key).members.push({ index, matrix: shapeMatrix(shape, drawn.scale) });
+      }
+    });
+    for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members));
+    this.paint();
+  }
+
+  instanced(drawn, members) {
+    const geometry = drawn.make();
+    geometry.computeBoundingSphere();
+    const material = new MeshStandardMaterial({ roughness: 0.62, metalness: 0.05 });
+    if (drawn.isPlane) material.side = DoubleSide;
+    const mesh = new InstancedMesh(geometry, material, members.length);
+    mesh.instanceMatrix.setUsage(DynamicDrawUsage);
+    mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
+    mesh.receiveShadow = true;
+    mesh.frustumCulled = false; // its bodies are all over the scene
+    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor };
+    const sphere = geometry.boundingSphere;
+    for (const { index, matrix } of members) {
+      if (drawn.isPlane) continue;
+      const center = sphere.center.clone().applyMatrix4(matrix);
+      this.radii[index] = Math.max(this.radii[index], center.length() + sphere.radius * matrix.getMaxScaleOnAxis());
+    }
+    return mesh;
+  }
+
+  colourOf(index) {
+    const body = this.bodies[index];
+    if (index === this.selected) return SELECTED;
+    if (body.kind === 'static') return STATIC;
+    if (body.kind === 'kinematic') return KINEMATIC;
+    if (this.colouring === 'mechanisms') return mechanismColour(body.mechanism ?? 0);
+    return PALETTE[index % PALETTE.length];
+  }
+
+  paint() {
+    for (const mesh of this.meshes) {
+      mesh.userData.owner.forEach((owner, k) => mesh.setColorAt(k, this.colourOf(owner)));
+      if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
+    }
+  }
+
+  select(index) {
+    this.selected = index;
+    this.paint();
+  }
+
+  /** solid, wireframe or x-ray. */
+  setStyle(style) {
+    for (const { material, userData } of this.meshes) {
+      const isClear = style === 'x-ray' || userData.isSensor;
+      material.wireframe = style === 'wireframe';
+      material.transparent = isClear;
+      material.opacity = isClear ? 0.35 : 1;
+      material.depthWrite = !isClear;
+      material.needsUpdate = true;
+    }
+  }
+
+  /** Puts every shape where its body is. Written out, because it runs for thousands of shapes in every frame. */
+  place(frame) {
+    const { positions, orientations } = frame;
+    for (const mesh of this.meshes) {
+      const { owner, local } = mesh.userData;
+      const out = mesh.instanceMatrix.array;
+      for (let k = 0; k < owner.length; k++) {
+        const b = owner[k];
+        const [x, y, z, w] = [orientations[4 * b], orientations[4 * b + 1], orientations[4 * b + 2], orientations[4 * b + 3]];
+        const r00 = 1 - 2 * (y * y + z * z), r01 = 2 * (x * y - z * w), r02 = 2 * (x * z + y * w);
+        const r10 = 2 * (x * y + z * w), r11 = 1 - 2 * (x * x + z * z), r12 = 2 * (y * z - x * w);
+        const r20 = 2 * (x * z - y * w), r21 = 2 * (y * z + x * w), r22 = 1 - 2 * (x * x + y * y);
+        const o = 16 * k;
+        for (let c = 0; c < 16; c += 4) {
+          const l0 = local[o + c], l1 = local[o + c + 1], l2 = local[o + c + 2];
+          out[o + c] = r00 * l0 + r01 * l1 + r02 * l2;
+          out[o + c + 1] = r10 * l0 + r11 * l1 + r12 * l2;
+          out[o + c + 2] = r20 * l0 + r21 * l1 + r22 * l2;
+          out[o + c + 3] = 0;
+        }
+        out[o + 12] += positions[3 * b];
+        out[o + 13] += positions[3 * b + 1];
+        out[o + 14] += positions[3 * b + 2];
+        out[o + 15] = 1;
+      }
+      mesh.instanceMatrix.needsUpdate = true;
+      mesh.boundingSphere = null; // picking makes it anew
+    }
+  }
+
+  /** The height of a level plane, which the floor is drawn in place of; none if there is no such plane. */
+  levelPlane() {
+    let height = null;
+    for (const mesh of this.meshes.filter((m) => m.userData.isPlane)) {
+      const numbers = mesh.instanceMatrix.array;
+      const level = Array.from({ length: mesh.count }, (_, k) => k).filter((k) => numbers[16 * k + 10] > 0.9999);
+      for (const k of level) height = Math.max(height ?? -Infinity, numbers[16 * k + 14]);
+      mesh.visible = level.length < mesh.count;
+    }
+    return height;
+  }
+
+  /** The box around all shapes, where they were placed last. */
+  bounds() {
+    const [all, matrix] = [new Box3(), new Matrix4()];
+    for (const mesh of this.meshes) {
+      if (mesh.userData.isPlane) continue;
+      mesh.geometry.computeBoundingBox();
+      const { boundingBox } = mesh.geometry;
+      for (let k = 0; k < mesh.count; k++) {
+        mesh.getMatrixAt(k, matrix);
+        all.union(boundingBox.clone().applyMatrix4(matrix));
+      }
+    }
+    return all.isEmpty() ? { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) } : { low: all.min, high: all.max };
+  }
+
+  /** The lowest point of all shapes, with every body at its own height and orientation (z, w, x, y, z). */
+  lowestPoint(poses) {
+    let lowest = Infinity;
+    const [corner, matrix, body, turn, one] = [new Vector3(), new Matrix4(), new Matrix4(), new Quaternion(), new Vector3(1, 1, 1)];
+    for (const mesh of this.meshes) {
+      const vertices = mesh.geometry.getAttribute('position');
+      if (mesh.userData.isPlane) continue;
+      mesh.userData.owner.forEach((owner, k) => {
+        const pose = poses[owner];
+        if (!pose) return;
+        const [height, w, x, y, z] = pose;
+        body.compose(corner.set(0, 0, height), turn.set(x, y, z, w), one);
+        matrix.fromArray(mesh.userData.local, 16 * k).premultiply(body);
+        for (let v = 0; v < vertices.count; v++) lowest = Math.min(lowest, corner.fromBufferAttribute(vertices, v).applyMatrix4(matrix).z);
+      });
+    }
+    return lowest;
+  }
+
+  dispose() {
+    for (const mesh of this.meshes) {
+      mesh.geometry.dispose();
+      mesh.material.dispose();
+      mesh.dispose();
+      mesh.removeFromParent();
+    }
+  }
+}

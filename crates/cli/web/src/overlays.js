@@ -1,0 +1,145 @@
+// What is drawn over the bodies: joints, velocities, forces, contacts, nails, the mouse.
+
+import { BufferGeometry, Color, Float32BufferAttribute, Points, PointsMaterial, Quaternion, Vector3 } from 'three';
+import { CONTACT_NUMBERS } from './protocol.js';
+import { Bars, Lines } from './lines.js';
+
+const AXIS = new Color('#ff8c1a');
+const RGB = ['#e5484d', '#30a46c', '#3e7bfa'].map((c) => new Color(c));
+const VELOCITY = new Color('#00a6c8');
+const REACTION = new Color('#d6336c');
+const NORMAL = new Color('#2f9e44');
+const FORCE = new Color('#e03131');
+const HAS_AXIS = new Set(['hinge', 'slider', 'cylindrical', 'planar', 'universal', 'screw', 'point_on_line', 'point_on_plane']);
+const IS_BAR = new Set(['distance', 'rope']);
+
+export class Overlays {
+  constructor(scene) {
+    this.scene = scene;
+    this.shown = { joints: false, frames: false, velocities: false, reactions: false, contacts: false };
+    this.lines = new Lines();
+    this.points = new Points(new BufferGeometry(), new PointsMaterial({ size: 9, sizeAttenuation: false, color: AXIS, depthTest: false, transparent: true }));
+    this.points.renderOrder = 11;
+    this.points.frustumCulled = false;
+    this.nailPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 13, sizeAttenuation: false, color: '#d6336c', depthTest: false, transparent: true }));
+    this.nailPoints.renderOrder = 12;
+    this.nailPoints.frustumCulled = false;
+    this.mouse = new Bars(1, '#ff3d7f');
+    this.mouse.object.castShadow = false;
+    this.grip = null;
+    this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
+    scene.add(this.lines.object, this.points, this.nailPoints, this.mouse.object);
+    this.bars = null;
+    this.joints = [];
+  }
+
+  /** A new scene, or new joints in it. */
+  describe(description, size) {
+    this.size = size;
+    this.joints = description.joints ?? [];
+    this.nails = description.nails ?? [];
+    this.bodies = description.bodies;
+    this.bars?.dispose();
+    this.bars = new Bars(this.joints.filter((j) => IS_BAR.has(j.kind)).length, '#8a7f70');
+    this.scene.add(this.bars.object);
+    this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
+    this.anchors = new Float32Array(3 * this.joints.length);
+    this.selectedJoint = null;
+  }
+
+  /** A frame on a body (or the world), now. */
+  static placed(frame, body, local, position, orientation) {
+    const [w, x, y, z] = local.orientation;
+    position.set(...local.position);
+    orientation.set(x, y, z, w);
+    if (body === null || body === undefined || body >= frame.count) return;
+    const turn = new Quaternion().fromArray(frame.orientations, 4 * body);
+    position.applyQuaternion(turn).add(new Vector3().fromArray(frame.positions, 3 * body));
+    orientation.premultiply(turn);
+  }
+
+  update(frame) {
+    const { lines, shown } = this;
+    lines.begin();
+    this.bars?.begin();
+    const [pa, qa, pb, qb] = [new Vector3(), new Quaternion(), new Vector3(), new Quaternion()];
+    const reach = 0.06 * this.size;
+    const needsJoints = shown.joints || shown.frames || shown.reactions || this.selectedJoint !== null;
+    const reactions = shown.reactions && frame.reactions?.length === 6 * this.joints.length ? frame.reactions : null;
+    const scale = reactions ? this.arrowScale('reaction', reactions, 6) : 0;
+    const nails = [];
+    this.joints.forEach((joint, k) => {
+      const isBar = IS_BAR.has(joint.kind);
+      const isNail = this.nails.includes(k);
+      if (!joint.frame_b || !(needsJoints || isBar || isNail)) return;
+      Overlays.placed(frame, joint.b, joint.frame_b, pb, qb);
+      this.anchors.set([pb.x, pb.y, pb.z], 3 * k);
+      if (isNail) nails.push(pb.x, pb.y, pb.z);
+      if (isBar || shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
+      if (isBar) this.bars.bar(pa, pb, 0.004 * this.size);
+      const chosen = k === this.selectedJoint;
+      if ((shown.joints || chosen) && HAS_AXIS.has(joint.kind)) {
+        const axis = new Vector3(0, 0, chosen ? 2 * reach : reach).applyQuaternion(qb);
+        lines.segment(pb.x - axis.x, pb.y - axis.y, pb.z - axis.z, pb.x + axis.x, pb.y + axis.y, pb.z + axis.z, AXIS);
+      }
+      if (shown.frames || chosen) {
+        if (chosen && !shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
+        for (const [p, q, length] of [[pa, qa, 0.9 * reach], [pb, qb, 0.6 * reach]]) {
+          RGB.forEach((colour, i) => {
+            const tip = new Vector3(i === 0 ? length : 0, i === 1 ? length : 0, i === 2 ? length : 0).applyQuaternion(q).add(p);
+            lines.segment(p.x, p.y, p.z, tip.x, tip.y, tip.z, colour);
+          });
+        }
+      }
+      if (reactions) {
+        const force = new Vector3().fromArray(reactions, 6 * k).multiplyScalar(scale);
+        if (force.lengthSq() > 1e-6 * this.size * this.size * 1e-2) lines.arrow(pb, force.add(pb), REACTION);
+      }
+    });
+    if (shown.velocities && frame.velocities) this.velocities(frame);
+    if (shown.contacts && frame.contacts) this.contacts(frame.contacts);
+    lines.end();
+    this.bars?.end();
+    this.dots(this.points, shown.joints ? this.anchors : [], shown.joints);
+    this.dots(this.nailPoints, nails, nails.length > 0);
+    this.mouse.begin();
+    if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
+    this.mouse.end();
+  }
+
+  dots(points, positions, visible) {
+    points.visible = visible;
+    if (!visible) return;
+    points.geometry.setAttribute('position', new Float32BufferAttribute(positions, 3));
+  }
+
+  /** The longest arrow is a third of the scene; it shrinks slowly when forces get smaller. */
+  arrowScale(name, numbers, stride) {
+    let largest = 0;
+    for (let k = 0; k + 2 < numbers.length; k += stride) largest = Math.max(largest, Math.hypot(numbers[k], numbers[k + 1], numbers[k + 2]));
+    this.largest[name] = Math.max(largest, 0.995 * this.largest[name]);
+    return (0.33 * this.size) / this.largest[name];
+  }
+
+  velocities(frame) {
+    const scale = this.arrowScale('velocity', frame.velocities, 3);
+    const turn = new Quaternion();
+    this.bodies.forEach((body, k) => {
+      if (body.kind === 'static') return;
+      const from = new Vector3(...body.center).applyQuaternion(turn.fromArray(frame.orientations, 4 * k)).add(new Vector3().fromArray(frame.positions, 3 * k));
+      const to = new Vector3().fromArray(frame.velocities, 3 * k).multiplyScalar(scale);
+      if (to.lengthSq() > 1e-6 * this.size * this.size) this.lines.arrow(from, to.add(from), VELOCITY);
+    });
+  }
+
+  /** Point, normal and force of every contact. */
+  contacts(numbers) {
+    const scale = this.arrowScale('contact', numbers.subarray(6), CONTACT_NUMBERS);
+    const short = 0.03 * this.size;
+    for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) {
+      const at = new Vector3().fromArray(numbers, k);
+      this.lines.arrow(at, new Vector3().fromArray(numbers, k + 3).multiplyScalar(short).add(at), NORMAL);
+      this.lines.arrow(at, new Vector3().fromArray(numbers, k + 6).multiplyScalar(scale).add(at), FORCE);
+    }
+  }
+}

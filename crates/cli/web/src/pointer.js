@@ -1,0 +1,119 @@
+// The mouse and fingers: click selects, dragging a body pulls it, dragging anything else moves the camera.
+
+import { Plane, Quaternion, Raycaster, Vector2, Vector3 } from 'three';
+
+/** Farther than this, in pixels, a press is no click. */
+const CLICK = 5;
+/** So near to a joint's dot, in pixels, a click means the joint. */
+const NEAR = 12;
+
+export class Pointer {
+  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), release(), nail(body, point). */
+  constructor(stage, overlays, act) {
+    Object.assign(this, { stage, overlays, act, bodies: null, frame: null, canDrag: false });
+    this.caster = new Raycaster();
+    this.place = new Vector2();
+    this.last = null;
+    const { canvas } = stage;
+    canvas.addEventListener('pointerdown', (event) => this.down(event), { capture: true });
+    canvas.addEventListener('pointermove', (event) => this.move(event));
+    canvas.addEventListener('pointerup', (event) => this.up(event));
+    canvas.addEventListener('pointercancel', () => this.letGo());
+    canvas.addEventListener('dblclick', (event) => { const hit = this.hit(event); if (hit) act.follow(hit.body); });
+  }
+
+  aim(event) {
+    const box = this.stage.canvas.getBoundingClientRect();
+    this.place.set(((event.clientX - box.left) / box.width) * 2 - 1, 1 - ((event.clientY - box.top) / box.height) * 2);
+    this.caster.setFromCamera(this.place, this.stage.camera);
+  }
+
+  /** The body under the pointer, and where it is touched. */
+  hit(event) {
+    if (!this.bodies || !this.frame) return null;
+    this.aim(event);
+    const [nearest] = this.caster.intersectObjects(this.bodies.meshes, false);
+    if (!nearest) return null;
+    const body = nearest.object.userData.owner[nearest.instanceId];
+    return { body, at: nearest.point, point: this.toBody(body, nearest.point) };
+  }
+
+  toBody(body, at) {
+    const turn = new Quaternion().fromArray(this.frame.orientations, 4 * body).invert();
+    return at.clone().sub(new Vector3().fromArray(this.frame.positions, 3 * body)).applyQuaternion(turn);
+  }
+
+  fromBody(frame, body, point) {
+    const turn = new Quaternion().fromArray(frame.orientations, 4 * body);
+    return point.clone().applyQuaternion(turn).add(new Vector3().fromArray(frame.positions, 3 * body));
+  }
+
+  jointNear(event) {
+    if (!this.overlays.shown.joints) return null;
+    const box = this.stage.canvas.getBoundingClientRect();
+    let [best, distance] = [null, NEAR];
+    const at = new Vector3();
+    this.overlays.joints.forEach((joint, k) => {
+      if (!joint.frame_b) return;
+      at.fromArray(this.overlays.anchors, 3 * k).project(this.stage.camera);
+      const [x, y] = [((at.x + 1) / 2) * box.width + box.left, ((1 - at.y) / 2) * box.height + box.top];
+      const away = Math.hypot(x - event.clientX, y - event.clientY);
+      if (at.z < 1 && away < distance) [best, distance] = [k, away];
+    });
+    return best;
+  }
+
+  down(event) {
+    this.press = { x: event.clientX, y: event.clientY, button: event.button };
+    if (event.button !== 0 || !event.isPrimary) { this.letGo(); return; }
+    const hit = this.hit(event);
+    this.press.hit = hit;
+    this.press.joint = this.jointNear(event);
+    if (!hit || !this.canDrag || event.shiftKey || this.bodies.bodies[hit.body].mass === null) return;
+    // the camera keeps still while a body is held
+    this.stage.controls.enabled = false;
+    try { this.stage.canvas.setPointerCapture(event.pointerId); } catch { /* a pointer that a test made up */ }
+    const facing = this.stage.camera.getWorldDirection(new Vector3());
+    this.held = { body: hit.body, point: hit.point, plane: new Plane().setFromNormalAndCoplanarPoint(facing, hit.at), moved: false };
+  }
+
+  move(event) {
+    this.last = event;
+    const held = this.held;
+    if (!held) return;
+    if (!held.moved && Math.hypot(event.clientX - this.press.x, event.clientY - this.press.y) < CLICK) return;
+    held.moved = true;
+    this.aim(event);
+    const target = this.caster.ray.intersectPlane(held.plane, new Vector3());
+    if (!target) return;
+    this.overlays.grip = { from: (frame) => this.fromBody(frame, held.body, held.point), target };
+    this.stage.dirty = true;
+    this.act.drag(held.body, held.point.toArray(), target.toArray());
+  }
+
+  up(event) {
+    const press = this.press;
+    const still = press && Math.hypot(event.clientX - press.x, event.clientY - press.y) < CLICK;
+    if (press && still && press.button === 0) {
+      if (event.shiftKey && press.hit) this.act.nail(press.hit.body, press.hit.point.toArray());
+      else if (press.joint !== null) this.act.selectJoint(press.joint);
+      else this.act.select(press.hit ? press.hit.body : null);
+    }
+    this.letGo();
+  }
+
+  letGo() {
+    if (this.held?.moved) this.act.release();
+    this.held = null;
+    this.press = null;
+    this.overlays.grip = null;
+    this.stage.controls.enabled = true;
+    this.stage.dirty = true;
+  }
+
+  /** Nails what is under the cursor. */
+  nailHere() {
+    const hit = this.last && this.hit(this.last);
+    if (hit) this.act.nail(hit.body, hit.point.toArray());
+  }
+}

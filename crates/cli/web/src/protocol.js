@@ -1,0 +1,112 @@
+// Frames of a running simulation; the layout is in crates/cli/src/view/frame.rs.
+
+import { unpackOrientations } from './quantised.js';
+
+export const STATS = [
+  'kinetic', 'potential', 'elastic', 'joint_error_m', 'joint_error_rad', 'penetration_m', 'step_ms', 'joint_iterations', 'contact_iterations',
+];
+export const CONTACT_NUMBERS = 12;
+const HEAD = 72;
+const JOINT_NUMBERS = 11;
+const COORDINATE_NUMBERS = 5;
+
+/** Decodes a frame, or returns null if it is none. `reuse` is an earlier frame whose orientations may be overwritten. */
+export function decodeFrame(buffer, reuse) {
+  if (buffer.byteLength < HEAD) return null;
+  const view = new DataView(buffer);
+  if (view.getUint8(0) !== 0x4c || view.getUint8(1) !== 1) return null;
+  const flags = view.getUint16(2, true);
+  const bodies = view.getUint32(12, true);
+  const stats = {};
+  STATS.forEach((name, k) => { stats[name] = view.getFloat32(32 + 4 * k, true); });
+  const frame = {
+    playing: (flags & 1) !== 0,
+    failed: (flags & 2) !== 0,
+    scene: view.getUint32(4, true),
+    revision: view.getUint32(8, true),
+    count: bodies,
+    time: view.getFloat64(16, true),
+    steps: view.getFloat64(24, true),
+    stats,
+    pace: view.getFloat32(68, true),
+    positions: null,
+    orientations: null,
+    velocities: null,
+    reactions: null,
+    contacts: null,
+    joints: new Map(),
+    twists: new Map(),
+  };
+  let at = HEAD;
+  while (at + 8 <= buffer.byteLength) {
+    const kind = view.getUint32(at, true);
+    const length = view.getUint32(at + 4, true);
+    at += 8;
+    if (at + length > buffer.byteLength) return null;
+    if (!section(frame, kind, buffer, view, at, length, reuse)) return null;
+    at += (length + 3) & ~3;
+  }
+  return frame.positions ? frame : null;
+}
+
+function section(frame, kind, buffer, view, at, length, reuse) {
+  const n = frame.count;
+  switch (kind) {
+    case 1: {
+      if (length !== 18 * n) return false;
+      frame.positions = new Float32Array(buffer, at, 3 * n);
+      const words = new Uint16Array(buffer, at + 12 * n, 3 * n);
+      frame.orientations = reuse?.orientations?.length === 4 * n ? reuse.orientations : new Float32Array(4 * n);
+      unpackOrientations(words, n, frame.orientations);
+      return true;
+    }
+    case 2:
+      if (length !== 12 * n) return false;
+      frame.velocities = new Float32Array(buffer, at, 3 * n);
+      return true;
+    case 3:
+      if (length % 24) return false;
+      frame.reactions = new Float32Array(buffer, at, length / 4);
+      return true;
+    case 4:
+      if (length % (4 * CONTACT_NUMBERS)) return false;
+      frame.contacts = new Float32Array(buffer, at, length / 4);
+      return true;
+    case 5:
+      return watchedJoints(frame.joints, view, at, length);
+    case 6:
+      return watchedBodies(frame.twists, view, at, length);
+    default:
+      return true; // of a newer server
+  }
+}
+
+function watchedJoints(joints, view, at, length) {
+  const end = at + length;
+  const real = (k) => view.getFloat32(k, true);
+  const vector = (k) => [real(k), real(k + 4), real(k + 8)];
+  while (at + 4 * JOINT_NUMBERS <= end) {
+    const joint = view.getUint32(at, true);
+    const count = view.getUint32(at + 4, true);
+    if (at + 4 * (JOINT_NUMBERS + COORDINATE_NUMBERS * count) > end) return false;
+    const coordinates = [];
+    let c = at + 4 * JOINT_NUMBERS;
+    for (let k = 0; k < count; k++, c += 4 * COORDINATE_NUMBERS) {
+      coordinates.push({ value: real(c), velocity: real(c + 4), limit: real(c + 8), friction: real(c + 12), motor: real(c + 16) });
+    }
+    joints.set(joint, {
+      errorM: real(at + 8), errorRad: real(at + 12), force: vector(at + 16), torque: vector(at + 28), unique: real(at + 40) !== 0, coordinates,
+    });
+    at = c;
+  }
+  return at === end;
+}
+
+function watchedBodies(twists, view, at, length) {
+  if (length % 28) return false;
+  for (const end = at + length; at < end; at += 28) {
+    const real = (k) => view.getFloat32(at + 4 * k, true);
+    twists.set(view.getUint32(at, true), { linear: [real(1), real(2), real(3)], angular: [real(4), real(5), real(6)] });
+  }
+  return true;
+}

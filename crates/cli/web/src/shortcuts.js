@@ -1,0 +1,27 @@
+// Keys, and the overlay that explains them.
+
+import { find, make } from './dom.js';
+
+const MOUSE = [
+  ['drag a body', 'pulls it with a spring', true], ['drag elsewhere', 'turns the camera'], ['right drag, two fingers', 'moves the camera'], ['wheel, pinch', 'zooms'],
+  ['click', 'selects a body, or a joint where joints are shown'], ['double click', 'follows a body'], ['shift + click', 'nails the point to the world', true],
+];
+
+/** `keys` are [key, what it does, action]; `isLive` leaves out what recordings cannot do. */
+export function bindKeys(keys, isLive) {
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.('input:not([type="range"]):not([type="checkbox"]), select, textarea, dialog')) return;
+    const found = keys.find(([key]) => key.split(' or ').includes(event.key === ' ' ? 'space' : event.key.length === 1 ? event.key.toLowerCase() : event.key));
+    if (!found) return;
+    event.preventDefault();
+    if (document.activeElement?.tagName === 'BUTTON') document.activeElement.blur();
+    found[2]();
+  });
+  const dialog = find('help-dialog');
+  const table = (rows) => make('table', {}, make('tbody', {}, ...rows.map(([key, meaning]) => make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, meaning)))));
+  dialog.append(make('h2', {}, 'Mouse'), table(MOUSE.filter(([, , live]) => isLive || !live)), make('h2', {}, 'Keys'), table(keys),
+    make('p', { className: 'row' }, make('button', { onclick: () => dialog.close() }, 'Close')));
+  dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+  find('help').onclick = () => dialog.showModal();
+}

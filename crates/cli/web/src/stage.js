@@ -1,0 +1,172 @@
+// The room: renderer, camera, light, floor.
+
+import {
+  Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
+} from 'three';
+import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import { Floor } from './floor.js';
+
+const LIGHT_FROM = new Vector3(-0.45, -0.6, 1.1).normalize();
+const LOOK_FROM = new Vector3(-0.62, -1, 0.42).normalize();
+const THEMES = {
+  light: { background: '#eef0f2', grid: '#9aa2aa', shadow: 0.22, sky: '#ffffff', ground: '#b8b2a6', hemisphere: 1.9, sun: 2.1 },
+  dark: { background: '#16191d', grid: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
+};
+
+export class Stage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.renderer = new WebGLRenderer({ canvas, antialias: true });
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = PCFShadowMap;
+    this.scene = new Scene();
+    this.camera = new PerspectiveCamera(40, 1, 0.01, 1000);
+    this.camera.up.set(0, 0, 1);
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = false;
+    this.controls.addEventListener('change', () => { this.dirty = true; });
+    this.hemisphere = new HemisphereLight();
+    this.hemisphere.position.set(0, 0, 1); // z is up
+    this.sun = new DirectionalLight('#fff6e8');
+    this.sun.castShadow = true;
+    this.sun.shadow.mapSize.set(2048, 2048);
+    this.sun.shadow.bias = -0.0004;
+    this.scene.add(this.hemisphere, this.sun, this.sun.target);
+    this.floor = new Floor();
+    this.scene.add(this.floor.object);
+    this.radius = 1;
+    this.center = new Vector3();
+    this.dirty = true;
+    this.setTheme('light');
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+    this.resize();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1));
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.camera.updateProjectionMatrix();
+    this.dirty = true;
+  }
+
+  setTheme(name) {
+    this.theme = THEMES[name];
+    const { background, grid, shadow, sky, ground, hemisphere, sun } = this.theme;
+    this.scene.background = new Color(background);
+    this.floor.setTheme(grid, shadow);
+    this.hemisphere.color.set(sky);
+    this.hemisphere.groundColor.set(ground);
+    this.hemisphere.intensity = hemisphere;
+    this.sun.intensity = sun;
+    this.layFloor(this.floorHeight ?? 0);
+    this.fitRoom();
+  }
+
+  layFloor(height) {
+    this.floorHeight = height;
+    this.floor.lay(this.center, this.radius, height);
+    this.dirty = true;
+  }
+
+  fitRoom() {
+    const distance = Math.max(6 * this.radius, 1.6 * this.camera.position.distanceTo(this.controls.target));
+    this.camera.near = 0.01 * this.radius;
+    this.camera.far = 80 * this.radius + distance;
+    this.camera.updateProjectionMatrix();
+    const sun = this.sun.shadow.camera;
+    this.sun.target.position.copy(this.center);
+    this.sun.position.copy(LIGHT_FROM).multiplyScalar(6 * this.radius).add(this.center);
+    [sun.left, sun.right, sun.bottom, sun.top] = [-1.6, 1.6, -1.6, 1.6].map((k) => k * this.radius);
+    [sun.near, sun.far] = [0.5 * this.radius, 14 * this.radius];
+    this.sun.shadow.normalBias = 0.002 * this.radius;
+    sun.updateProjectionMatrix();
+    this.dirty = true;
+  }
+
+  /** Where the bodies are and how much room they need. */
+  static bounds(frame, radii) {
+    const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
+    for (let k = 0; k < frame.count; k++) {
+      const radius = radii[k];
+      if (!(radius > 0)) continue;
+      for (let i = 0; i < 3; i++) {
+        const at = frame.positions[3 * k + i];
+        if (at - radius < low[i]) low[i] = at - radius;
+        if (at + radius > high[i]) high[i] = at + radius;
+      }
+    }
+    if (!(low[0] <= high[0])) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
+    return { low: new Vector3(...low), high: new Vector3(...high) };
+  }
+
+  static sphere({ low, high }) {
+    const center = low.clone().add(high).multiplyScalar(0.5);
+    return { center, radius: Math.max(1e-3, 0.5 * high.distanceTo(low)) };
+  }
+
+  /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
+  frameScene(box, floorHeight) {
+    const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
+    if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = Math.min(box.low.z, floor);
+    const { center, radius } = Stage.sphere(box);
+    this.center.copy(center);
+    this.radius = radius;
+    this.look(box);
+    this.layFloor(floor);
+    this.fitRoom();
+  }
+
+  /** Goes so near that all corners of a box are just in the picture. */
+  look({ low, high }) {
+    const across = new Vector3(0, 0, 1).cross(LOOK_FROM).normalize();
+    const up = new Vector3().crossVectors(LOOK_FROM, across);
+    const tangent = Math.tan((this.camera.fov * Math.PI) / 360);
+    let distance = 0;
+    for (const x of [low.x, high.x]) for (const y of [low.y, high.y]) for (const z of [low.z, high.z]) {
+      const corner = new Vector3(x, y, z).sub(this.center);
+      const aside = Math.max(Math.abs(corner.dot(across)) / this.camera.aspect, Math.abs(corner.dot(up))) / tangent;
+      distance = Math.max(distance, 1.1 * aside + corner.dot(LOOK_FROM));
+    }
+    this.controls.target.copy(this.center);
+    this.camera.position.copy(LOOK_FROM).multiplyScalar(Math.max(distance, 1.2 * this.radius)).add(this.center);
+    this.controls.update();
+  }
+
+  /** Moves camera, light and floor grid along with something. */
+  carry(shift) {
+    this.camera.position.add(shift);
+    this.controls.target.add(shift);
+    this.controls.update();
+  }
+
+  /** Keeps light and shadow around bodies that go far away. */
+  keepLit(frame, radii) {
+    const { center, radius } = Stage.sphere(Stage.bounds(frame, radii));
+    const far = center.distanceTo(this.center) > 0.5 * this.radius || radius > 1.5 * this.radius;
+    if (!far) return;
+    this.center.copy(center);
+    this.radius = Math.max(this.radius, radius);
+    this.layFloor(this.floorHeight);
+    this.fitRoom();
+  }
+
+  render() {
+    this.renderer.render(this.scene, this.camera);
+    this.dirty = false;
+  }
+
+  screenshot(name) {
+    this.render();
+    this.canvas.toBlob((blob) => {
+      if (!blob) return;
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(blob);
+      link.download = `${name}.png`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    }, 'image/png');
+  }
+}

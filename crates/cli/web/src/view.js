@@ -1,0 +1,237 @@
+// Everything that live simulations and recordings have in common: the picture, the panels and what is selected.
+
+import { Vector3 } from 'three';
+import { Bodies } from './bodies.js';
+import { Charts } from './charts.js';
+import { find, make, recall, remember } from './dom.js';
+import { figure } from './format.js';
+import { Inspector } from './inspector.js';
+import { Overlays } from './overlays.js';
+import { Pointer } from './pointer.js';
+import { Stage } from './stage.js';
+
+const CHARTS_PERIOD = 90; // ms
+const LIGHT_PERIOD = 12; // frames
+const TOGGLES = [
+  ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['shadows', 'shadows'],
+];
+
+export class View {
+  /** `act` is what the model does: drag, release, nail, pullNails, motor, watch. */
+  constructor(act, isLive) {
+    this.act = act;
+    this.stage = new Stage(find('canvas'));
+    this.overlays = new Overlays(this.stage.scene);
+    this.charts = new Charts(find('charts'));
+    this.inspector = new Inspector(find('inspector'), {
+      select: (body) => this.select(body),
+      selectJoint: (joint) => this.selectJoint(joint),
+      follow: (body) => this.follow(body),
+      motor: act.motor,
+      nail: (body) => act.nail(body, this.description.bodies[body].center),
+      pullNails: act.pullNails,
+    }, isLive);
+    this.pointer = new Pointer(this.stage, this.overlays, {
+      select: (body) => this.select(body), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
+      drag: act.drag, release: act.release, nail: act.nail,
+    });
+    this.pointer.canDrag = isLive;
+    this.selected = { body: null, joint: null };
+    this.followed = null;
+    this.history = { times: [], rows: [] };
+    this.metrics = { frames: 0, scriptMs: 0, worstMs: 0, firstPictureMs: null };
+    this.controls(isLive);
+    requestAnimationFrame(() => this.loop());
+  }
+
+  controls(isLive) {
+    const style = find('style');
+    style.onchange = () => { this.bodies?.setStyle(style.value); this.stage.dirty = true; };
+    const colouring = find('colouring');
+    colouring.onchange = () => { if (this.bodies) { this.bodies.colouring = colouring.value; this.bodies.paint(); this.stage.dirty = true; } };
+    for (const [key, label] of TOGGLES) {
+      const missing = !isLive && (key === 'reactions' || key === 'contacts');
+      const box = make('input', { type: 'checkbox', id: `toggle-${key}`, checked: key === 'shadows', disabled: missing, onchange: () => this.toggle(key, box.checked) });
+      find('toggles').append(make('label', { title: missing ? 'not in recordings' : '' }, box, label));
+    }
+    find('home').onclick = () => this.home();
+    find('follow').onclick = () => this.follow(this.followed === null ? this.selected.body : null);
+    find('shot').onclick = () => this.stage.screenshot(this.description?.name || 'linkwork');
+    find('theme').onclick = () => this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
+    const preferred = window.matchMedia?.('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    this.setTheme(recall('theme') ?? preferred, false);
+    const sheet = (name, other) => () => { document.body.classList.toggle(`${name}-open`); document.body.classList.remove(`${other}-open`); };
+    find('open-left').onclick = sheet('left', 'right');
+    find('open-right').onclick = sheet('right', 'left');
+  }
+
+  setTheme(name, keep = true) {
+    document.documentElement.dataset.theme = name;
+    this.stage.setTheme(name);
+    this.drawCharts(true);
+    if (keep) remember('theme', name);
+  }
+
+  toggle(key, on) {
+    find(`toggle-${key}`).checked = on;
+    if (key === 'shadows') this.stage.renderer.shadowMap.enabled = on;
+    if (key === 'shadows') this.stage.sun.castShadow = on;
+    else this.overlays.shown[key] = on;
+    this.watch();
+    this.redraw();
+  }
+
+  /** Tells the model what has to be sent. */
+  watch() {
+    const { body, joint } = this.selected;
+    const { velocities, reactions, contacts } = this.overlays.shown;
+    this.act.watch({ bodies: body === null ? [] : [body], joints: joint === null ? [] : [joint], velocities, reactions, contacts });
+  }
+
+  /** A new scene; the camera looks at all of it when its first frame is there. */
+  describe(description) {
+    this.description = description;
+    this.bodies?.dispose();
+    this.bodies = new Bodies(description);
+    this.bodies.colouring = find('colouring').value;
+    this.bodies.paint();
+    this.bodies.setStyle(find('style').value);
+    this.stage.scene.add(...this.bodies.meshes);
+    this.pointer.bodies = this.bodies;
+    this.pointer.letGo();
+    this.inspector.describe(description);
+    this.frame = null;
+    this.select(null);
+    this.follow(null);
+    find('title').textContent = description.name || 'Linkwork';
+    document.title = `${description.name || 'scene'} · Linkwork`;
+  }
+
+  /** Joints have come or gone (nails). */
+  describeJoints(description) {
+    this.description = description;
+    this.inspector.describe(description);
+    this.overlays.describe(description, this.stage.radius);
+    this.selected.joint = null;
+    this.select(this.selected.body);
+  }
+
+  select(body) {
+    this.selected = { body, joint: null };
+    this.bodies?.select(body);
+    this.overlays.selectedJoint = null;
+    this.inspector.show(body, null);
+    find('follow').disabled = body === null && this.followed === null;
+    this.watch();
+    this.redraw();
+  }
+
+  selectJoint(joint) {
+    this.selected = { body: null, joint };
+    this.bodies?.select(null);
+    this.overlays.selectedJoint = joint;
+    this.inspector.show(null, joint);
+    this.watch();
+    this.redraw();
+  }
+
+  follow(body) {
+    this.followed = body;
+    const button = find('follow');
+    button.classList.toggle('on', body !== null);
+    button.disabled = body === null && this.selected.body === null;
+    if (body !== null && this.frame) {
+      const at = new Vector3().fromArray(this.frame.positions, 3 * body);
+      this.stage.carry(at.sub(this.stage.controls.target));
+    }
+    this.followedAt = null;
+  }
+
+  home() {
+    this.follow(null);
+    if (this.frame && this.bodies) this.stage.frameScene(this.bodies.bounds(), Math.min(this.stage.floorHeight, this.floorHeight(this.frame)));
+    this.redraw();
+  }
+
+  /** A new state of the bodies; it is drawn with the next picture of the browser. */
+  setFrame(frame) {
+    this.pending = frame;
+  }
+
+  redraw() {
+    if (this.frame) this.pending ??= this.frame;
+    this.stage.dirty = true;
+  }
+
+  setHistory(times, rows, cursor) {
+    this.history = { times, rows, cursor };
+    this.drawCharts(false);
+  }
+
+  drawCharts(now) {
+    const time = performance.now();
+    if (!now && time - (this.chartsAt ?? 0) < CHARTS_PERIOD) return;
+    this.chartsAt = time;
+    this.charts?.draw(this.history?.times ?? [], this.history?.rows ?? [], this.history?.cursor);
+  }
+
+  loop() {
+    requestAnimationFrame(() => this.loop());
+    const begun = performance.now();
+    this.onTick?.(begun);
+    const frame = this.pending;
+    this.pending = null;
+    if (frame) this.apply(frame);
+    const script = performance.now();
+    // an empty room is not worth the first second
+    if (frame || (this.stage.dirty && this.frame)) this.stage.render();
+    if (!frame) return;
+    const { metrics } = this;
+    metrics.frames += 1;
+    metrics.scriptMs += script - begun;
+    metrics.renderMs = (metrics.renderMs ?? 0) + performance.now() - script;
+    metrics.worstMs = Math.max(metrics.worstMs, script - begun);
+    if (metrics.firstPictureMs === null) metrics.firstPictureMs = performance.now();
+  }
+
+  apply(frame) {
+    if (!this.bodies || frame.count !== this.bodies.bodies.length) return;
+    const isFirst = this.frame === null;
+    this.frame = frame;
+    this.pointer.frame = frame;
+    this.bodies.place(frame);
+    if (isFirst) {
+      this.stage.frameScene(this.bodies.bounds(), this.floorHeight(frame));
+      this.overlays.describe(this.description, this.stage.radius);
+    }
+    if (this.followed !== null) this.carryAlong(frame);
+    if (this.metrics.frames % LIGHT_PERIOD === 0) this.stage.keepLit(frame, this.bodies.radii);
+    this.overlays.update(frame);
+    this.inspector.update(frame);
+    find('clock').textContent = `${frame.time.toFixed(2)} s`;
+    find('clock').classList.toggle('bad', frame.failed);
+    find('clock').title = frame.failed ? 'simulated time; the last step left a joint open' : 'simulated time';
+    const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
+    if (find('pace').textContent !== pace) find('pace').textContent = pace;
+    this.drawCharts(false);
+  }
+
+  /** Below everything that moves, as low as it will get as far as that is known. */
+  floorHeight(frame) {
+    const plane = this.bodies.levelPlane();
+    if (plane !== null) return plane;
+    const here = Array.from({ length: frame.count }, (_, k) => {
+      const [x, y, z, w] = frame.orientations.subarray(4 * k, 4 * k + 4);
+      return [frame.positions[3 * k + 2], w, x, y, z];
+    });
+    const now = this.bodies.lowestPoint(here);
+    const later = this.description.lowest ? this.bodies.lowestPoint(this.description.lowest) : Infinity;
+    return Math.min(now, later);
+  }
+
+  carryAlong(frame) {
+    const at = new Vector3().fromArray(frame.positions, 3 * this.followed);
+    if (this.followedAt) this.stage.carry(at.clone().sub(this.followedAt));
+    this.followedAt = at;
+  }
+}

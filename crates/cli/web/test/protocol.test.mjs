@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { CONTACT_NUMBERS, decodeFrame } from '../src/protocol.js';
+import { unpackOrientation } from '../src/quantised.js';
+
+const STEPS = 32767;
+
+/** The packing of crates/io/src/recording/quantise.rs, written a second time. */
+function pack(q) {
+  let largest = 0;
+  for (let k = 1; k < 4; k++) if (Math.abs(q[k]) > Math.abs(q[largest])) largest = k;
+  const sign = q[largest] < 0 ? -1 : 1;
+  const words = [0, 1, 2, 3].filter((k) => k !== largest).map((k) => Math.round(((sign * q[k]) / Math.SQRT2 + 0.5) * STEPS));
+  words[0] |= (largest & 1) << 15;
+  words[1] |= (largest >> 1) << 15;
+  return words;
+}
+
+function frameOf({ bodies = 2, sections = [] } = {}) {
+  const size = 72 + sections.reduce((sum, [, content]) => sum + 8 + ((content.byteLength + 3) & ~3), 0);
+  const buffer = new ArrayBuffer(size);
+  const view = new DataView(buffer);
+  view.setUint8(0, 0x4c);
+  view.setUint8(1, 1);
+  view.setUint16(2, 1, true);
+  view.setUint32(4, 7, true);
+  view.setUint32(8, 3, true);
+  view.setUint32(12, bodies, true);
+  view.setFloat64(16, 1.25, true);
+  view.setFloat64(24, 75, true);
+  for (let k = 0; k < 9; k++) view.setFloat32(32 + 4 * k, k + 0.5, true);
+  view.setFloat32(68, 0.99, true);
+  let at = 72;
+  for (const [kind, content] of sections) {
+    view.setUint32(at, kind, true);
+    view.setUint32(at + 4, content.byteLength, true);
+    new Uint8Array(buffer, at + 8, content.byteLength).set(new Uint8Array(content));
+    at += 8 + ((content.byteLength + 3) & ~3);
+  }
+  return buffer;
+}
+
+function poses(positions, orientations) {
+  const bytes = new ArrayBuffer(positions.length * 18);
+  new Float32Array(bytes, 0, 3 * positions.length).set(positions.flat());
+  new Uint16Array(bytes, 12 * positions.length).set(orientations.flatMap(pack));
+  return bytes;
+}
+
+const half = Math.SQRT1_2;
+const two = poses([[1, 2, 3], [4, 5, 6]], [[0, 0, 0, 1], [half, 0, 0, -half]]);
+
+test('orientations come back', () => {
+  let worst = 0;
+  for (let k = 0; k < 5000; k++) {
+    const q = [1, 2, 3, 4].map((n) => Math.sin(k * 12.9898 * n + n));
+    const length = Math.hypot(...q);
+    const unit = q.map((c) => c / length);
+    const out = new Float32Array(4);
+    unpackOrientation(...pack(unit), out, 0);
+    const dot = Math.abs(unit.reduce((sum, c, i) => sum + c * out[i], 0));
+    worst = Math.max(worst, 2 * Math.acos(Math.min(1, dot)));
+  }
+  assert.ok(worst < 1e-3, `${worst} rad`); // of 32-bit floats and acos near one; the packing itself is ten times better
+});
+
+test('a frame is decoded', () => {
+  const frame = decodeFrame(frameOf({ sections: [[1, two]] }));
+  assert.equal(frame.playing, true);
+  assert.equal(frame.failed, false);
+  assert.deepEqual([frame.scene, frame.revision, frame.count, frame.time, frame.steps], [7, 3, 2, 1.25, 75]);
+  assert.equal(frame.stats.kinetic, 0.5);
+  assert.equal(frame.stats.contact_iterations, 8.5);
+  assert.deepEqual([...frame.positions], [1, 2, 3, 4, 5, 6]);
+  assert.ok(Math.abs(frame.orientations[3] - 1) < 1e-4);
+  // q and -q are the same orientation
+  assert.ok(Math.abs(frame.orientations[4] + frame.orientations[7]) < 1e-4);
+});
+
+test('all sections are decoded, and unknown ones are skipped', () => {
+  const joint = new ArrayBuffer(4 * 16);
+  const numbers = new DataView(joint);
+  numbers.setUint32(0, 5, true);
+  numbers.setUint32(4, 1, true);
+  for (let k = 2; k < 16; k++) numbers.setFloat32(4 * k, k, true);
+  const body = new ArrayBuffer(28);
+  new DataView(body).setUint32(0, 1, true);
+  new Float32Array(body, 4).set([1, 2, 3, 4, 5, 6]);
+  const sections = [[1, two], [99, new ArrayBuffer(5)], [2, new Float32Array(6).buffer], [3, new Float32Array(12).buffer], [4, new Float32Array(2 * CONTACT_NUMBERS).buffer], [5, joint], [6, body]];
+  const frame = decodeFrame(frameOf({ sections }));
+  assert.equal(frame.velocities.length, 6);
+  assert.equal(frame.reactions.length, 12);
+  assert.equal(frame.contacts.length, 2 * CONTACT_NUMBERS);
+  const watched = frame.joints.get(5);
+  assert.deepEqual([watched.errorM, watched.errorRad, watched.force, watched.torque, watched.unique], [2, 3, [4, 5, 6], [7, 8, 9], true]);
+  assert.deepEqual(watched.coordinates, [{ value: 11, velocity: 12, limit: 13, friction: 14, motor: 15 }]);
+  assert.deepEqual(frame.twists.get(1), { linear: [1, 2, 3], angular: [4, 5, 6] });
+});
+
+test('what is no frame is refused', () => {
+  assert.equal(decodeFrame(new ArrayBuffer(0)), null);
+  assert.equal(decodeFrame(new ArrayBuffer(500)), null);
+  assert.equal(decodeFrame(frameOf()), null); // no poses
+  assert.equal(decodeFrame(frameOf({ bodies: 3, sections: [[1, two]] })), null);
+  const whole = frameOf({ sections: [[1, two], [2, new Float32Array(6).buffer]] });
+  for (let length = 0; length < whole.byteLength; length++) {
+    const cut = decodeFrame(whole.slice(0, length));
+    assert.ok(cut === null || cut.positions.length === 6);
+  }
+});

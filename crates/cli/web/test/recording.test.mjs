@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { readRecording } from '../src/recording.js';
+
+// made by the program itself: a recording, and the same run as a table of full numbers
+const { RECORDING, TABLE } = process.env;
+const skip = RECORDING && TABLE ? false : 'RECORDING and TABLE name no files; the Rust tests set them';
+const bytes = skip ? null : new Uint8Array(readFileSync(RECORDING));
+
+function table() {
+  const [header, ...lines] = readFileSync(TABLE, 'utf8').trim().split('\n');
+  const columns = header.split(',');
+  return lines.map((line) => Object.fromEntries(line.split(',').map((field, k) => [columns[k], columns[k] === 'body' ? field : Number(field)])));
+}
+
+test('a recording has the poses of the run', { skip }, async () => {
+  const recording = await readRecording(bytes);
+  assert.equal(recording.complete, true);
+  const names = recording.description.bodies.map((body) => body.name);
+  const rows = table();
+  let compared = 0;
+  for (let frame = 0; frame < recording.length; frame++) {
+    const time = recording.timeOf(frame);
+    const state = recording.at(time);
+    for (const row of rows.filter((r) => Math.abs(r.time - time) < 1e-9)) {
+      const k = names.indexOf(row.body);
+      const away = Math.hypot(state.positions[3 * k] - row.x, state.positions[3 * k + 1] - row.y, state.positions[3 * k + 2] - row.z);
+      assert.ok(away < 1e-4, `${row.body} at ${time}: ${away} m`);
+      const [x, y, z, w] = state.orientations.subarray(4 * k, 4 * k + 4);
+      const dot = Math.abs(x * row.qx + y * row.qy + z * row.qz + w * row.qw);
+      assert.ok(1 - dot < 1e-6, `${row.body} at ${time}: ${dot}`);
+      compared += 1;
+    }
+  }
+  assert.ok(compared >= recording.length, `${compared} rows compared`);
+});
+
+test('between frames bodies are between their places', { skip }, async () => {
+  const recording = await readRecording(bytes);
+  const [t0, t1] = [recording.timeOf(10), recording.timeOf(11)];
+  const [a, middle, b] = [t0, 0.5 * (t0 + t1), t1].map((time) => recording.at(time));
+  for (let k = 0; k < a.positions.length; k++) {
+    assert.ok(Math.abs(middle.positions[k] - 0.5 * (a.positions[k] + b.positions[k])) < 1e-5);
+  }
+  for (let k = 0; k < middle.orientations.length; k += 4) {
+    assert.ok(Math.abs(Math.hypot(...middle.orientations.subarray(k, k + 4)) - 1) < 1e-5);
+  }
+  assert.equal(recording.at(-5).positions[0], recording.at(recording.start).positions[0]);
+  assert.equal(recording.at(1e9).positions[0], recording.at(recording.end).positions[0]);
+});
+
+test('a recording that was cut off is read as far as it goes', { skip }, async () => {
+  const whole = await readRecording(bytes);
+  const cut = await readRecording(bytes.subarray(0, bytes.length - 20));
+  assert.equal(cut.complete, false);
+  assert.ok(cut.length <= whole.length);
+});
+
+test('what is no recording is refused in words', async () => {
+  await assert.rejects(readRecording(new Uint8Array(0)), /no recording/);
+  await assert.rejects(readRecording(new Uint8Array([0x4c, 0x57, 0x52, 9])), /version 9/);
+  await assert.rejects(readRecording(new Uint8Array([0x4c, 0x57, 0x52, 1])), /no description/);
+});

@@ -1,0 +1,72 @@
+// Every kind of shape that scenes can have is drawn, with the right size. Needs three.js: skipped where it is not installed.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+let modules = null;
+try {
+  const [three, geometry, bodies] = await Promise.all([import('three'), import('../src/geometry.js'), import('../src/bodies.js')]);
+  modules = { three, geometry, bodies };
+} catch { /* said below */ }
+const skip = modules ? false : 'three.js is not installed in crates/cli/web';
+
+const tetrahedron = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]];
+const SHAPES = [
+  [{ sphere: { radius: 2 } }, [4, 4, 4]],
+  [{ box: { size: [1, 2, 3] } }, [1, 2, 3]],
+  [{ capsule: { radius: 0.5, length: 3 } }, [1, 1, 4]],
+  [{ cylinder: { radius: 0.5, length: 3 } }, [1, 1, 3]],
+  [{ cone: { radius: 0.5, length: 2 } }, [1, 1, 2]],
+  [{ convex_hull: { points: tetrahedron } }, [1, 1, 1]],
+  [{ mesh: { vertices: tetrahedron, triangles: [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]] } }, [1, 1, 1]],
+  [{ height_field: { heights: [[0, 1], [2, 0], [0, 0]], size: [4, 6] } }, [4, 6, 2]],
+];
+const still = (count) => ({ count, positions: new Float32Array(3 * count), orientations: Float32Array.from({ length: 4 * count }, (_, k) => (k % 4 === 3 ? 1 : 0)) });
+const body = (geometry) => ({ name: 'b', kind: 'dynamic', mass: 1, center: [0, 0, 0], mechanism: 0, shapes: [{ geometry, position: [0, 0, 0], orientation: [1, 0, 0, 0] }] });
+
+test('shapes have their size', { skip }, () => {
+  for (const [geometry, size] of SHAPES) {
+    const bodies = new modules.bodies.Bodies({ bodies: [body(geometry)] });
+    bodies.place(still(1));
+    const { low, high } = bodies.bounds();
+    const measured = high.sub(low).toArray();
+    measured.forEach((extent, k) => assert.ok(Math.abs(extent - size[k]) < 0.02 * size[k], `${JSON.stringify(geometry)}: ${measured}`));
+  }
+});
+
+test('a cone stands on its base', { skip }, () => {
+  const { geometry, three } = modules;
+  const cone = geometry.describeShape({ cone: { radius: 1, length: 1 } }).make();
+  const corners = cone.getAttribute('position');
+  const at = new three.Vector3();
+  for (let k = 0; k < corners.count; k++) {
+    at.fromBufferAttribute(corners, k);
+    if (at.z > 0.49) assert.ok(Math.hypot(at.x, at.y) < 1e-6, 'the tip is on top');
+  }
+});
+
+test('a level plane is the floor, and unknown shapes do no harm', { skip }, () => {
+  const plane = { ...body('plane'), kind: 'static', mass: null };
+  plane.shapes[0].position = [0, 0, -0.25];
+  const bodies = new modules.bodies.Bodies({ bodies: [plane, body({ donut: { radius: 1 } })] });
+  bodies.place(still(2));
+  assert.equal(bodies.levelPlane(), -0.25);
+  assert.equal(bodies.meshes.length, 1);
+});
+
+test('a body without a shape is a ball of its mass', { skip }, () => {
+  const bodies = new modules.bodies.Bodies({ bodies: [{ ...body({}), shapes: [], mass: (4000 * Math.PI) / 3 }] });
+  bodies.place(still(1));
+  const { low, high } = bodies.bounds();
+  assert.ok(Math.abs(high.x - low.x - 2) < 0.02);
+});
+
+test('bodies are where the frame says', { skip }, () => {
+  const bodies = new modules.bodies.Bodies({ bodies: [body({ box: { size: [2, 4, 6] } })] });
+  const half = Math.SQRT1_2;
+  // a quarter turn about z, and moved
+  bodies.place({ count: 1, positions: Float32Array.of(10, 20, 30), orientations: Float32Array.of(0, 0, half, half) });
+  const { low, high } = bodies.bounds();
+  [[8, 19, 27], [12, 21, 33]].forEach((corner, k) => corner.forEach((c, i) => assert.ok(Math.abs([low, high][k].toArray()[i] - c) < 1e-4)));
+  assert.ok(Math.abs(bodies.lowestPoint([[30, half, 0, 0, half]]) - 27) < 1e-4);
+});

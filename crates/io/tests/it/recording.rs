@@ -1,0 +1,164 @@
+//! Recordings: what comes back is what was there, to the promised error, and nothing in a file can do harm.
+
+use linkwork::scene::{Body, Geometry, Joint};
+use linkwork::{Scene, Scratch, StepParams, World, step};
+use linkwork_io::recording::{ANGLE_BOUND, Description, Event, Frame, POSITION_STEPS, Recorder, Recording, Stats};
+use proptest::prelude::*;
+
+/// A double pendulum of boxes beside a ball that falls: both joints and a free body.
+fn scene() -> Scene {
+    let mut scene = Scene::new("two and a ball");
+    let rod = |name: &str, x: f64| Body::new(name).at([x, 0.0, 0.0]).shape(Geometry::Box { size: [1.0, 0.1, 0.1] });
+    scene.body(rod("upper", 0.5)).body(rod("lower", 1.5));
+    scene.body(Body::new("ball").at([0.0, 3.0, 0.0]).shape(Geometry::Sphere { radius: 0.2 }));
+    scene.body(Body::fixed("post").at([0.0, 0.0, 1.0]).shape(Geometry::Cylinder { radius: 0.1, length: 2.0 }));
+    scene.joint(Joint::hinge("pivot", "world", "upper", [0.0; 3], [0.0, 1.0, 0.0]));
+    scene.joint(Joint::ball("elbow", "upper", "lower", [1.0, 0.0, 0.0]));
+    scene
+}
+
+fn described(world: &World) -> Description {
+    Description::of(world, "two and a ball", "", &[("mass".to_owned(), 2.0)], 1.0 / 60.0)
+}
+
+/// A recording of so many frames, and the frames.
+fn recorded(count: usize) -> (Vec<u8>, Vec<Frame>, Description) {
+    let mut world = World::build(&scene()).unwrap();
+    let (mut scratch, params) = (Scratch::default(), StepParams::new(1.0 / 60.0));
+    let description = described(&world);
+    let mut recorder = Recorder::start(Vec::new(), &description).unwrap();
+    let mut frames = Vec::new();
+    for _ in 0..count {
+        let report = step(&mut world, &mut scratch, &params).unwrap();
+        let frame = Frame::of(&world, Stats::of(&world, Some(&report), 1e-3));
+        frames.push(frame.clone());
+        recorder.frame(frame).unwrap();
+    }
+    recorder.event(Event { time: 0.5, text: "half a second".to_owned() });
+    (recorder.finish().unwrap(), frames, description)
+}
+
+#[test]
+fn a_recording_comes_back_within_its_error() {
+    let (bytes, frames, description) = recorded(200);
+    let read = Recording::read(&bytes).unwrap();
+    assert!(read.complete);
+    assert_eq!(read.description, description);
+    assert_eq!(read.events, [Event { time: 0.5, text: "half a second".to_owned() }]);
+    assert_eq!(read.frames.len(), frames.len());
+    for (block, original) in read.frames.chunks(64).zip(frames.chunks(64)) {
+        for body in 0..description.bodies.len() {
+            for axis in 0..3 {
+                let values = || original.iter().map(|f| f.poses[body].position[axis]);
+                let span = values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min);
+                // the ends of the range are 32-bit numbers of up to 60 m
+                let bound = 0.5 * span / POSITION_STEPS * (1.0 + 1e-6) + 60.0 * f64::from(f32::EPSILON);
+                for (read, value) in block.iter().zip(values()) {
+                    let error = (read.poses[body].position[axis] - value).abs();
+                    assert!(error <= bound, "body {body} axis {axis}: {error} > {bound}");
+                }
+            }
+            for (read, written) in block.iter().zip(original) {
+                let turn = written.poses[body].orientation.inverse() * read.poses[body].orientation;
+                assert!(2.0 * turn.xyz().length().min(1.0).asin() < ANGLE_BOUND);
+            }
+        }
+        for (read, written) in block.iter().zip(original) {
+            assert_eq!((read.time, read.stats), (written.time, written.stats));
+        }
+    }
+    let per_frame_and_body = (bytes.len() as f64) / (frames.len() * description.bodies.len()) as f64;
+    assert!(per_frame_and_body < 18.0, "{per_frame_and_body} bytes");
+}
+
+#[test]
+fn the_description_knows_mechanisms_and_joint_frames() {
+    let world = World::build(&scene()).unwrap();
+    let description = described(&world);
+    let mechanisms: Vec<_> = description.bodies.iter().map(|body| body.mechanism).collect();
+    assert_eq!(mechanisms, [Some(0), Some(0), Some(1), None]);
+    let elbow = &description.joints[1];
+    assert_eq!((elbow.a, elbow.b), (Some(0), Some(1)));
+    let near = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+    assert!(near(elbow.frame_a.unwrap().position, [0.5, 0.0, 0.0]));
+    assert!(near(elbow.frame_b.unwrap().position, [-0.5, 0.0, 0.0]));
+    // z of the hinge's frame is its axis
+    let [w, x, y, z] = description.joints[0].frame_a.unwrap().orientation;
+    let axis = linkwork::glam::DQuat::from_xyzw(x, y, z, w) * linkwork::glam::DVec3::Z;
+    assert!((axis.y.abs() - 1.0).abs() < 1e-12, "{axis}");
+    assert_eq!(description.joints[0].coordinates[0].name, "angle");
+    let json = serde_json::to_string(&description).unwrap();
+    assert_eq!(serde_json::from_str::<Description>(&json).unwrap(), description);
+}
+
+#[test]
+fn a_recording_that_was_cut_off_is_read_as_far_as_it_goes() {
+    let (bytes, frames, _) = recorded(150);
+    let mut most = 0;
+    for length in (0..bytes.len()).step_by(7) {
+        if let Ok(read) = Recording::read(&bytes[..length]) {
+            assert!(!read.complete && read.frames.len() <= frames.len());
+            assert!(read.frames.len() >= most, "more bytes, fewer frames");
+            most = read.frames.len();
+        }
+    }
+    assert!(most >= 128, "{most}");
+}
+
+#[test]
+fn damage_is_noticed() {
+    let (bytes, ..) = recorded(10);
+    let mut damaged = bytes.clone();
+    let middle = bytes.len() / 2;
+    damaged[middle] ^= 0x10;
+    assert!(Recording::read(&damaged).unwrap_err().problem.contains("checksum"));
+    assert!(Recording::read(b"PK\x03\x04").unwrap_err().problem.contains("no recording"));
+    let mut newer = bytes.clone();
+    newer[3] = 9;
+    assert!(Recording::read(&newer).unwrap_err().problem.contains("version 9"));
+    assert!(Recording::read(b"LWR\x01").unwrap_err().problem.contains("description is missing"));
+}
+
+#[test]
+fn a_block_that_unpacks_to_too_much_is_refused() {
+    use std::io::Write;
+    let mut bytes = b"LWR\x01".to_vec();
+    let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    let zeros = vec![0; 1 << 20];
+    (0..300).for_each(|_| deflated.write_all(&zeros).unwrap());
+    let deflated = deflated.finish().unwrap();
+    bytes.push(b'D');
+    bytes.extend((deflated.len() as u32).to_le_bytes());
+    bytes.extend(crc32fast::hash(&deflated).to_le_bytes());
+    bytes.extend(&deflated);
+    assert!(Recording::read(&bytes).unwrap_err().problem.contains("larger than 256 MiB"));
+}
+
+#[test]
+fn a_frame_of_another_scene_is_refused() {
+    let world = World::build(&scene()).unwrap();
+    let mut recorder = Recorder::start(Vec::new(), &described(&world)).unwrap();
+    let frame = Frame { time: 0.0, stats: Stats::default(), poses: Vec::new() };
+    assert!(recorder.frame(frame).unwrap_err().to_string().contains("0 bodies in a recording of 4"));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(mut noise in prop::collection::vec(any::<u8>(), 0..200), blocks in any::<bool>()) {
+        // with and without a checksum that fits, so that what is inside is reached, too
+        let mut bytes = b"LWR\x01".to_vec();
+        if blocks {
+            let (good, ..) = recorded(2);
+            let length = 9 + u32::from_le_bytes([good[5], good[6], good[7], good[8]]) as usize;
+            bytes = good[..4 + length].to_vec();
+            let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut deflated, &noise).unwrap();
+            noise = deflated.finish().unwrap();
+            bytes.push(b'F');
+            bytes.extend((noise.len() as u32).to_le_bytes());
+            bytes.extend(crc32fast::hash(&noise).to_le_bytes());
+        }
+        bytes.extend(&noise);
+        let _ = Recording::read(&bytes);
+    }
+}
