@@ -315,6 +315,7 @@ enum Topic {
     LastResort(Option<BodyId>),
     Conflict(JointId),
     ToleranceMissed(JointId),
+    Jam(BodyId, BodyId),
 }
 
 impl Topic {
@@ -323,6 +324,7 @@ impl Topic {
             Warning::LastResort { body, .. } => Topic::LastResort(body),
             Warning::Conflict { joint, .. } => Topic::Conflict(joint),
             Warning::ToleranceMissed { joint } => Topic::ToleranceMissed(joint),
+            Warning::Jam { a, b } => Topic::Jam(a, b),
         }
     }
 }

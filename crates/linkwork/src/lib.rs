@@ -60,6 +60,7 @@ pub use joint::BlackBox;
 mod mechanism;
 
 mod contact;
+pub use contact::{Contact, ContactEvent};
 
 mod collide;
 pub use collide::{Hit, QueryFilter, TimeOfImpact};

@@ -84,6 +84,7 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     contacts.scatter(&mut world.bodies);
     move_kinematic_bodies(world, h);
     world.end_step(h);
+    world.note_touching(h);
     Ok(report)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::body::{Accelerations, BodyState};
 use crate::collide::Collisions;
+use crate::contact::Touch;
 use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError};
 use crate::handle::{Arena, BodyId, JointId, kinds};
@@ -34,6 +35,10 @@ pub struct World {
     pub(crate) collides: bool,
     /// What the last step knew of contacts.
     pub(crate) collisions: Collisions,
+    /// What pushed in the step before the last and in the last, and the length of that.
+    pub(crate) touched: Vec<Touch>,
+    pub(crate) touching: Vec<Touch>,
+    pub(crate) last_step: f64,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -47,6 +52,7 @@ pub struct Snapshot {
     disturbed: bool,
     collides: bool,
     collisions: Collisions,
+    touches: (Vec<Touch>, Vec<Touch>, f64),
     graph_version: u64,
 }
 
@@ -65,6 +71,9 @@ impl World {
             graph_version: 0,
             collides: true,
             collisions: Collisions::default(),
+            touched: Vec::new(),
+            touching: Vec::new(),
+            last_step: f64::INFINITY,
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -113,16 +122,18 @@ impl World {
             disturbed: self.disturbed,
             collides: self.collides,
             collisions: self.collisions.clone(),
+            touches: (self.touched.clone(), self.touching.clone(), self.last_step),
             graph_version: self.graph_version,
         }
     }
 
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
-        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions, graph_version } =
+        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions, touches, graph_version } =
             snapshot.clone();
         (self.bodies, self.joints) = (bodies, joints);
         (self.collides, self.collisions) = (collides, collisions);
+        (self.touched, self.touching, self.last_step) = touches;
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;
         // what was chosen for the graph of then is chosen for the same graph now

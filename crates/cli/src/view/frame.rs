@@ -26,6 +26,7 @@
 use super::orders::Watch;
 use linkwork::{BodyId, JointId, World};
 use linkwork_io::recording::{Stats, pack_orientation};
+use std::collections::HashMap;
 
 /// Point, normal (from a to b) and force on b in the world, depth (m), and the numbers of bodies a and b.
 pub const CONTACT_NUMBERS: usize = 12;
@@ -80,7 +81,9 @@ impl Moment<'_> {
             section(&mut out, 3, |out| self.reactions(out));
         }
         if watch.contacts {
-            section(&mut out, 4, |out| contacts(self.world).into_iter().for_each(|numbers| reals(out, numbers)));
+            section(&mut out, 4, |out| {
+                contacts(self.world, self.bodies).into_iter().for_each(|numbers| reals(out, numbers))
+            });
         }
         if !watch.joints.is_empty() {
             section(&mut out, 5, |out| watch.joints.iter().for_each(|&k| self.joint(out, k)));
@@ -146,8 +149,14 @@ impl Moment<'_> {
 }
 
 /// The contacts of the last step: for each its point, normal, force, depth and bodies. The engine has none so far.
-fn contacts(_world: &World) -> Vec<[f32; CONTACT_NUMBERS]> {
-    Vec::new()
+fn contacts(world: &World, bodies: &[BodyId]) -> Vec<[f32; CONTACT_NUMBERS]> {
+    let places: HashMap<BodyId, usize> = bodies.iter().enumerate().map(|(k, id)| (*id, k)).collect();
+    let index = |id: BodyId| places.get(&id).map_or(-1.0, |&k| k as f32);
+    let numbers = world.contacts().map(|c| {
+        let [p, n, f] = [c.point, c.normal, c.force].map(|v| v.as_vec3());
+        [p.x, p.y, p.z, n.x, n.y, n.z, f.x, f.y, f.z, c.depth as f32, index(c.a), index(c.b)]
+    });
+    numbers.collect()
 }
 
 fn reals<const N: usize>(out: &mut Vec<u8>, numbers: [f32; N]) {

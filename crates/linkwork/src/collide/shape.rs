@@ -138,15 +138,6 @@ impl Form {
             }
         }
     }
-
-    /// Smallest half thickness: a motion by less does not carry it through a thin wall unseen.
-    pub fn thickness(&self) -> f64 {
-        match self {
-            Form::Sphere { radius } | Form::Capsule { radius, .. } => *radius,
-            Form::Plane => f64::INFINITY,
-            _ => self.bounds().half().min_element(),
-        }
-    }
 }
 
 /// The form of a geometry that has passed its checks; several convex pieces for a concave mesh on a moving body.

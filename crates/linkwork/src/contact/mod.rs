@@ -4,10 +4,15 @@
 //! Contact). Bodies without joints are solved with very stiff contacts that take long to relax, which brings stacks to rest; what
 //! has joints is solved rigidly. Both are Newton's method in the coordinates of free motions.
 
+mod bounce;
 mod cone;
+mod listing;
 mod newton;
 mod problem;
 mod rigid;
+
+pub(crate) use listing::Touch;
+pub use listing::{Contact, ContactEvent};
 
 use crate::collide::{ContactPoint, Manifold, PlacedBody};
 use crate::joint::Motion;
@@ -17,6 +22,7 @@ use crate::mechanism::{Advance, Mechanism};
 use crate::params::StepParams;
 use crate::scene::BodyKind;
 use crate::world::{Bodies, World};
+use bounce::Bounces;
 use glam::DVec3;
 use newton::Newton;
 use problem::{Entry, Law, Problem, Side};
@@ -57,6 +63,8 @@ struct Free {
     pose: Placed,
     u: [f64; 6],
     supported: bool,
+    /// How far a bounce within the step has carried it, against a bounce at its start.
+    shift: DVec3,
 }
 
 /// Bodies and mechanisms that touch each other.
@@ -84,6 +92,8 @@ pub(crate) struct Contacts {
     count: usize,
     states: Vec<Free>,
     first_coordinate: Vec<u32>,
+    mechanism_count: usize,
+    bounces: Bounces,
 }
 
 impl Contacts {
@@ -108,6 +118,7 @@ impl Contacts {
     }
 
     fn number_units(&mut self, slots: usize, mechanisms: &[Mechanism], free: &[u32]) {
+        self.mechanism_count = mechanisms.len();
         self.unit.clear();
         self.unit.resize(slots, NONE);
         self.local.clear();
@@ -224,15 +235,14 @@ impl Contacts {
         self.first_coordinate.resize(self.island_of.len(), NONE);
         for &m in &island.mechanisms {
             let mechanism = &mut mechanisms[m as usize];
-            let kick = if mechanism.is_supported() { h } else { 0.5 * h };
-            mechanism.begin_contact(h, kick);
+            mechanism.begin_contact(h);
             self.first_coordinate[m as usize] = problem.unit(mechanism.free_motions());
         }
         for &k in &island.free {
             let unit = mechanisms.len() as u32 + k;
             // the local index of a free body is that of its state
             self.local[free[k as usize] as usize] = self.states.len() as u32;
-            self.states.push(Free::kicked(&world.bodies, free[k as usize], world.gravity, h));
+            self.states.push(Free::new(&world.bodies, free[k as usize]));
             self.first_coordinate[unit as usize] = problem.unit(6);
         }
         let rigid = !island.mechanisms.is_empty();
@@ -240,11 +250,21 @@ impl Contacts {
         for &k in &island.manifolds {
             let manifold = &world.collisions.manifolds[k as usize];
             for point in manifold.points() {
-                fastest = self.add_contact(&mut problem, world, mechanisms, manifold, point, h, rigid).max(fastest);
+                fastest = self.add_contact(&mut problem, world, mechanisms, manifold, point).max(fastest);
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);
             }
         }
+        island.problem = problem;
+        self.bounce(island, world, mechanisms, first_state, h, RIGID_TOLERANCE * fastest);
+        let mut problem = std::mem::take(&mut island.problem);
+        for &m in &island.mechanisms {
+            mechanisms[m as usize].kick_in_contact(h);
+        }
+        for state in &mut self.states[first_state..] {
+            state.kick(&world.bodies, world.gravity, h);
+        }
+        self.aim_contacts(&mut problem, island, world, mechanisms, h, rigid);
         let contacts = problem.entries.len();
         for &m in &island.mechanisms {
             self.add_bounded(&mut problem, &mechanisms[m as usize], m);
@@ -315,7 +335,7 @@ impl Contacts {
         self.states[local].motion()
     }
 
-    /// Adds a contact point; returns how fast it met before.
+    /// Adds a contact point; returns how fast it meets.
     fn add_contact(
         &self,
         problem: &mut Problem,
@@ -323,8 +343,6 @@ impl Contacts {
         mechanisms: &[Mechanism],
         manifold: &Manifold,
         point: &ContactPoint,
-        h: f64,
-        rigid: bool,
     ) -> f64 {
         let rows = contact_rows(world, manifold, point);
         let mut sides = [Side::default(); 2];
@@ -346,35 +364,77 @@ impl Contacts {
             let size = (problem.data.len() as u32 - data) / 3;
             *side = Side { first, size, data };
         }
-        let (a, b) = (self.motion(world, mechanisms, manifold.a), self.motion(world, mechanisms, manifold.b));
-        let velocity = [0, 1, 2].map(|r| rows[r].velocity(&a, &b));
-        let before = |slot: u32| world.bodies.at(slot as usize).map_or(Motion::default(), |b| Motion { v: b.v, w: b.w });
-        let old = [0, 1, 2].map(|r| rows[r].velocity(&before(manifold.a), &before(manifold.b)));
-        let mu = manifold.material.friction;
-        let tangential = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
-        let mut entry = Entry {
-            law: Law::Cone(mu),
+        let velocity = self.contact_velocity(world, mechanisms, manifold, &rows);
+        problem.entries.push(Entry {
+            law: Law::Cone(manifold.material.friction),
             sides,
             b: velocity,
             target: 0.0,
             start: [0.0; 3],
             stiffness: 0.0,
             compliance: 0.0,
-            impulse: [point.impulse_n, tangential[0], tangential[1]],
+            impulse: [0.0; 3],
             velocity,
-        };
-        if rigid {
-            entry.target = if point.gap > 0.0 { -point.gap / h } else { (-PUSH_OUT * point.gap / h).min(FASTEST_PUSH) };
-        } else {
-            let k = stiffness(world, manifold, point, h);
-            entry.stiffness = h * k * (h + RELAXATION);
-            let slip = mu * old[1].hypot(old[2]);
-            let approach = if point.gap > 0.0 { -point.gap / h } else { -point.gap / (h + RELAXATION) };
-            entry.target = approach.min(FASTEST_PUSH) - slip;
-            entry.start = [0.0, tangential[0], tangential[1]];
+        });
+        velocity.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    fn contact_velocity(
+        &self,
+        world: &World,
+        mechanisms: &[Mechanism],
+        manifold: &Manifold,
+        rows: &[Row; 3],
+    ) -> [f64; 3] {
+        let (a, b) = (self.motion(world, mechanisms, manifold.a), self.motion(world, mechanisms, manifold.b));
+        [0, 1, 2].map(|r| rows[r].velocity(&a, &b))
+    }
+
+    /// Sets velocities, targets and first guesses of the contacts after the kick.
+    fn aim_contacts(
+        &self,
+        problem: &mut Problem,
+        island: &Island,
+        world: &World,
+        mechanisms: &[Mechanism],
+        h: f64,
+        rigid: bool,
+    ) {
+        let mut entries = problem.entries.iter_mut();
+        for &k in &island.manifolds {
+            let manifold = &world.collisions.manifolds[k as usize];
+            for point in manifold.points() {
+                let Some(entry) = entries.next() else { return };
+                let rows = contact_rows(world, manifold, point);
+                let mu = manifold.material.friction;
+                let old = entry.b;
+                entry.b = self.contact_velocity(world, mechanisms, manifold, &rows);
+                let gap = point.gap + self.shift(manifold);
+                let held = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
+                entry.impulse = [point.impulse_n, held[0], held[1]];
+                entry.velocity = entry.b;
+                if rigid {
+                    entry.target = if gap > 0.0 { -gap / h } else { (-PUSH_OUT * gap / h).min(FASTEST_PUSH) };
+                } else {
+                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + RELAXATION);
+                    let slip = mu * old[1].hypot(old[2]);
+                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + RELAXATION) };
+                    entry.target = approach.min(FASTEST_PUSH) - slip;
+                    entry.start = [0.0, held[0], held[1]];
+                }
+            }
         }
-        problem.entries.push(entry);
-        old.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    /// By how much a bounce within the step moved the bodies of a manifold apart.
+    fn shift(&self, manifold: &Manifold) -> f64 {
+        let of = |slot: u32, units: usize| {
+            let unit = self.unit[slot as usize];
+            let is_free = unit != NONE && unit as usize >= units;
+            if is_free { self.states[self.local[slot as usize] as usize].shift } else { DVec3::ZERO }
+        };
+        let units = self.mechanism_count;
+        manifold.normal.dot(of(manifold.b, units) - of(manifold.a, units))
     }
 
     fn add_bounded(&self, problem: &mut Problem, mechanism: &Mechanism, unit: u32) {
@@ -406,6 +466,24 @@ impl Contacts {
         }
     }
 
+    /// Gives the impulse of one point to both bodies.
+    fn push_point(&mut self, mechanisms: &mut [Mechanism], manifold: &Manifold, rows: &[Row; 3], impulse: &[f64; 3]) {
+        for (slot, is_b) in [(manifold.a, false), (manifold.b, true)] {
+            let unit = self.unit[slot as usize];
+            let local = self.local[slot as usize] as usize;
+            if unit == NONE {
+                continue;
+            }
+            for (row, &p) in rows.iter().zip(impulse) {
+                if (unit as usize) < mechanisms.len() {
+                    mechanisms[unit as usize].push(row, p, local, is_b);
+                } else {
+                    self.states[local].push(row, p, is_b);
+                }
+            }
+        }
+    }
+
     /// Gives the impulses to bodies, mechanisms and the memory of the contact points.
     fn take_impulses(
         &mut self,
@@ -423,20 +501,7 @@ impl Contacts {
             for point in updated.points_mut() {
                 let Some(entry) = entries.next() else { break };
                 let rows = contact_rows(world, &manifold, point);
-                for (slot, is_b) in [(manifold.a, false), (manifold.b, true)] {
-                    let unit = self.unit[slot as usize];
-                    let local = self.local[slot as usize] as usize;
-                    if unit == NONE {
-                        continue;
-                    }
-                    for (row, &p) in rows.iter().zip(&entry.impulse) {
-                        if (unit as usize) < mechanisms.len() {
-                            mechanisms[unit as usize].push(row, p, local, is_b);
-                        } else {
-                            self.states[local].push(row, p, is_b);
-                        }
-                    }
-                }
+                self.push_point(mechanisms, &manifold, &rows, &entry.impulse);
                 point.impulse_n = entry.impulse[0];
                 let held = match rigid {
                     true => [entry.impulse[1], entry.impulse[2]],
@@ -508,13 +573,12 @@ fn hat_velocity(bodies: &Bodies, state: &Free) -> [f64; 6] {
 }
 
 impl Free {
-    fn kicked(bodies: &Bodies, slot: u32, gravity: DVec3, h: f64) -> Free {
+    fn new(bodies: &Bodies, slot: u32) -> Free {
         let Some(body) = bodies.at(slot as usize) else {
             unreachable!("free bodies are listed from the world's own bodies")
         };
         let m = &body.mass;
         let root = DVec3::new(m.moments.x.sqrt(), m.moments.y.sqrt(), m.moments.z.sqrt());
-        let kick = if body.supported { h } else { 0.5 * h };
         let mut state = Free {
             slot,
             inv_sqrt_mass: 1.0 / m.mass.sqrt(),
@@ -522,14 +586,22 @@ impl Free {
             pose: body.placed(),
             u: [0.0; 6],
             supported: body.supported,
+            shift: DVec3::ZERO,
         };
-        let acceleration = body.force / m.mass + gravity * body.gravity_scale;
-        let spin = state.pose.r.transpose() * body.torque / m.moments;
-        let damp = |rate: f64| (-rate * h).exp();
-        let v = (body.v + acceleration * kick) * damp(body.linear_damping);
-        let w = (body.w + state.pose.r * spin * kick) * damp(body.angular_damping);
-        state.u = state.hat(v, w);
+        state.u = state.hat(body.v, body.w);
         state
+    }
+
+    fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
+        let Some(body) = bodies.at(self.slot as usize) else { return };
+        let kick = if self.supported { h } else { 0.5 * h };
+        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
+        let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
+        let damp = |rate: f64| (-rate * h).exp();
+        let Motion { v, w } = self.motion();
+        let v = (v + acceleration * kick) * damp(body.linear_damping);
+        let w = (w + spin * kick) * damp(body.angular_damping);
+        self.u = self.hat(v, w);
     }
 
     fn hat(&self, v: DVec3, w: DVec3) -> [f64; 6] {
@@ -562,7 +634,7 @@ impl Free {
         let momentum = DVec3::new(self.u[3], self.u[4], self.u[5]) / self.inv_sqrt;
         let inverse = self.inv_sqrt * self.inv_sqrt;
         let (q, momentum) = rotation::rotate_free(self.pose.q, momentum, inverse, h);
-        self.pose = Placed::new(self.pose.x + v * h, q);
+        self.pose = Placed::new(self.pose.x + v * h + self.shift, q);
         let w = momentum * self.inv_sqrt;
         self.u[3..].copy_from_slice(&[w.x, w.y, w.z]);
         self.supported = supported;

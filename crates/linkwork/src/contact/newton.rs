@@ -70,7 +70,8 @@ impl Newton {
         let mut outcome = Outcome::default();
         loop {
             self.evaluate(problem, z);
-            outcome.residual = problem.entries.iter().map(|e| max_abs(problem.rates(e, &self.residual))).fold(0.0, f64::max);
+            outcome.residual =
+                problem.entries.iter().map(|e| max_abs(problem.rates(e, &self.residual))).fold(0.0, f64::max);
             outcome.converged = outcome.residual <= tolerance;
             if outcome.converged || outcome.iterations >= most || !outcome.residual.is_finite() {
                 return outcome;
@@ -290,4 +291,3 @@ impl Laid {
         }
     }
 }
-

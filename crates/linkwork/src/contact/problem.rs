@@ -51,11 +51,7 @@ impl Entry {
 
     fn drive(&self, v: &[f64; 3]) -> [f64; 3] {
         let k = self.stiffness;
-        [
-            self.start[0] - k * (v[0] - self.target),
-            self.start[1] - k * v[1],
-            self.start[2] - k * v[2],
-        ]
+        [self.start[0] - k * (v[0] - self.target), self.start[1] - k * v[1], self.start[2] - k * v[2]]
     }
 
     /// The impulse for a velocity.

@@ -29,11 +29,6 @@ impl Mechanism {
         &self.layout.bodies[..self.layout.movable]
     }
 
-    /// Whether the velocities are those of the middle of the last step.
-    pub(crate) fn is_supported(&self) -> bool {
-        self.supported
-    }
-
     /// Gives the rest of the kick of the last step to a mechanism that has come free.
     pub(super) fn catch_up(&mut self, h: f64) {
         self.supported = false;
@@ -42,24 +37,39 @@ impl Mechanism {
         self.close_velocities();
     }
 
-    /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
-    pub(crate) fn begin_contact(&mut self, h: f64, kick: f64) {
+    /// Linearises where the step begins.
+    pub(crate) fn begin_contact(&mut self, h: f64) {
         self.halvings = 0;
         self.act_whole(true);
         self.expect_values(h);
         self.linearise_here(h);
-        self.u_start.copy_from_slice(&self.u);
         self.robust.start.copy_from_slice(&self.pose);
+        self.contact.pushed.clear();
+        self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
+    }
+
+    /// Takes the impulses that were pushed, as a blow: the joints answer at once.
+    pub(crate) fn take_blow(&mut self) {
+        let mut pushed = std::mem::take(&mut self.contact.pushed);
+        self.respond(&mut pushed);
+        for (u, p) in self.u.iter_mut().zip(&mut pushed) {
+            u.iter_mut().zip(p.iter()).for_each(|(u, p)| *u += p);
+            *p = [0.0; 6];
+        }
+        self.contact.pushed = pushed;
+    }
+
+    /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
+    pub(crate) fn kick_in_contact(&mut self, h: f64) {
+        self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
-        self.kick(kick);
+        self.kick(if self.supported { h } else { 0.5 * h });
         self.correction.fill(0.0);
         if self.bounded.is_empty() {
             self.close_for_first_half(h);
         } else {
             self.open_bounded(h, h);
         }
-        self.contact.pushed.clear();
-        self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
     }
 
     /// Finds the free motions; returns how many there are.
@@ -123,7 +133,13 @@ impl Mechanism {
                 for k in 0..j {
                     sum -= c[i][k] * c[j][k];
                 }
-                c[i][j] = if i == j { sum.max(0.0).sqrt() } else if c[j][j] > 0.0 { sum / c[j][j] } else { 0.0 };
+                c[i][j] = if i == j {
+                    sum.max(0.0).sqrt()
+                } else if c[j][j] > 0.0 {
+                    sum / c[j][j]
+                } else {
+                    0.0
+                };
             }
         }
         for j in 0..n {

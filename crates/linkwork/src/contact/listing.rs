@@ -1,0 +1,121 @@
+//! What users can read of contacts: the points that push, and what has begun or ended to touch.
+
+use crate::handle::BodyId;
+use crate::world::World;
+use glam::DVec3;
+
+/// A point at which two bodies push each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// The bodies, and which of their shapes.
+    pub a: BodyId,
+    /// The other.
+    pub b: BodyId,
+    /// Index of a's shape.
+    pub shape_a: usize,
+    /// Index of b's shape.
+    pub shape_b: usize,
+    /// Midway between the surfaces, world, m.
+    pub point: DVec3,
+    /// From a to b.
+    pub normal: DVec3,
+    /// Overlap at the start of the last step, m.
+    pub depth: f64,
+    /// Mean force on b over the last step, friction included, N; a feels the opposite.
+    pub force: DVec3,
+}
+
+/// That two shapes have begun or ended to push each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactEvent {
+    /// Whether it began; otherwise it ended.
+    pub began: bool,
+    /// One body, and which of its shapes.
+    pub a: BodyId,
+    /// The other.
+    pub b: BodyId,
+    /// Index of a's shape.
+    pub shape_a: usize,
+    /// Index of b's shape.
+    pub shape_b: usize,
+    /// Normal impulse in the step in which it began, N s; zero when it ended.
+    pub impulse: f64,
+}
+
+/// Two shapes that push each other, by slots and indices, with the sum of their normal impulses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Touch {
+    key: (u32, u32, u32, u32),
+    impulse: f64,
+}
+
+impl World {
+    /// Every point at which bodies pushed each other in the last step.
+    pub fn contacts(&self) -> impl Iterator<Item = Contact> {
+        let dt = self.last_step;
+        self.collisions.manifolds.iter().flat_map(move |m| {
+            let bodies = self.body_at(m.a as usize).zip(self.body_at(m.b as usize));
+            let pushing = m.points().iter().filter(|p| p.impulse_n > 0.0);
+            pushing.filter_map(move |p| {
+                let (a, b) = bodies?;
+                Some(Contact {
+                    a,
+                    b,
+                    shape_a: self.collisions.owner(m.collider_a).1 as usize,
+                    shape_b: self.collisions.owner(m.collider_b).1 as usize,
+                    point: p.position,
+                    normal: m.normal,
+                    depth: -p.gap,
+                    force: (m.normal * p.impulse_n + p.impulse_t) / dt,
+                })
+            })
+        })
+    }
+
+    /// What began and ended to touch in the last step, in the order of bodies.
+    pub fn contact_events(&self) -> impl Iterator<Item = ContactEvent> {
+        let (before, now) = (&self.touched, &self.touching);
+        let known = |list: &[Touch], t: &Touch| list.binary_search_by_key(&t.key, |x| x.key).is_ok();
+        let ended = before.iter().filter(move |t| !known(now, t)).map(|t| (false, t));
+        let began = now.iter().filter(move |t| !known(before, t)).map(|t| (true, t));
+        ended.chain(began).filter_map(|(began, t)| {
+            let (a, shape_a, b, shape_b) = t.key;
+            Some(ContactEvent {
+                began,
+                a: self.body_at(a as usize)?,
+                b: self.body_at(b as usize)?,
+                shape_a: shape_a as usize,
+                shape_b: shape_b as usize,
+                impulse: if began { t.impulse } else { 0.0 },
+            })
+        })
+    }
+
+    /// Takes note of what pushes after a step.
+    pub(crate) fn note_touching(&mut self, dt: f64) {
+        self.last_step = dt;
+        std::mem::swap(&mut self.touched, &mut self.touching);
+        self.touching.clear();
+        for m in &self.collisions.manifolds {
+            let impulse: f64 = m.points().iter().map(|p| p.impulse_n).sum();
+            if impulse > 0.0 {
+                let owner = |collider: u32| self.collisions.owner(collider);
+                let ((a, shape_a), (b, shape_b)) = (owner(m.collider_a), owner(m.collider_b));
+                let key = (a, shape_a, b, shape_b);
+                match self.touching.last_mut().filter(|t| t.key == key) {
+                    Some(same) => same.impulse += impulse,
+                    None => self.touching.push(Touch { key, impulse }),
+                }
+            }
+        }
+        // pieces of one shape may stand apart
+        self.touching.sort_by_key(|t| t.key);
+        self.touching.dedup_by(|later, first| {
+            let same = later.key == first.key;
+            if same {
+                first.impulse += later.impulse;
+            }
+            same
+        });
+    }
+}
