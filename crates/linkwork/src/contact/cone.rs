@@ -5,7 +5,7 @@ pub(super) type Triple = [f64; 3];
 
 /// The nearest point of the cone.
 pub(super) fn project(z: &Triple, mu: f64) -> Triple {
-    let t = z[1].hypot(z[2]);
+    let t = (z[1] * z[1] + z[2] * z[2]).sqrt();
     if t <= mu * z[0] {
         return *z;
     }
@@ -19,7 +19,7 @@ pub(super) fn project(z: &Triple, mu: f64) -> Triple {
 
 /// The derivative of [`project`]: symmetric, with eigenvalues between 0 and 1.
 pub(super) fn derivative(z: &Triple, mu: f64) -> [Triple; 3] {
-    let t = z[1].hypot(z[2]);
+    let t = (z[1] * z[1] + z[2] * z[2]).sqrt();
     if t <= mu * z[0] {
         return [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     }

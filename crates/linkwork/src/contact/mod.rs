@@ -93,6 +93,8 @@ pub(crate) struct Contacts {
     states: Vec<Free>,
     first_coordinate: Vec<u32>,
     mechanism_count: usize,
+    /// By unit: whether a contact pushes it.
+    pushed: Vec<bool>,
     bounces: Bounces,
 }
 
@@ -131,6 +133,8 @@ impl Contacts {
         for (k, &slot) in free.iter().enumerate() {
             self.unit[slot as usize] = (mechanisms.len() + k) as u32;
         }
+        self.pushed.clear();
+        self.pushed.resize(mechanisms.len() + free.len(), false);
         self.parent.clear();
         self.parent.extend(0..(mechanisms.len() + free.len()) as u32);
     }
@@ -295,30 +299,15 @@ impl Contacts {
         }
         self.take_impulses(island, world, mechanisms, contacts, h, rigid);
         for &m in &island.mechanisms {
-            let touched = self.is_supported(island, world, m, contacts);
+            let touched = self.pushed[m as usize];
             let advance = mechanisms[m as usize].finish_contact(h, params, touched);
             done(m as usize, &advance);
         }
         for k in first_state..self.states.len() {
             let unit = self.unit[self.states[k].slot as usize];
-            let touched = self.is_supported(island, world, unit, contacts);
+            let touched = self.pushed[unit as usize];
             self.states[k].advance(&world.bodies, world.gravity, h, touched);
         }
-    }
-
-    /// Whether a contact of the island pushes a unit.
-    fn is_supported(&self, island: &Island, world: &World, unit: u32, contacts: usize) -> bool {
-        let mut entries = island.problem.entries[..contacts].iter();
-        for &k in &island.manifolds {
-            let manifold = &world.collisions.manifolds[k as usize];
-            let mine = self.unit[manifold.a as usize] == unit || self.unit[manifold.b as usize] == unit;
-            for entry in entries.by_ref().take(manifold.points().len()) {
-                if mine && entry.impulse[0] > 0.0 {
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     fn motion(&self, world: &World, mechanisms: &[Mechanism], slot: u32) -> Motion {
@@ -474,6 +463,7 @@ impl Contacts {
             if unit == NONE {
                 continue;
             }
+            self.pushed[unit as usize] |= impulse[0] > 0.0;
             for (row, &p) in rows.iter().zip(impulse) {
                 if (unit as usize) < mechanisms.len() {
                     mechanisms[unit as usize].push(row, p, local, is_b);
