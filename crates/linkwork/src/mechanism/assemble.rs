@@ -36,19 +36,31 @@ pub(super) fn write_hubs(tiles: &[HubTile], diagonals: &[u32], jacobian: &[f64],
     }
 }
 
+/// tile (rows of i × K) += scale · Ĵ_i Ĵ_kᵀ. Columns are summed in fours, the last ones padded: what five or six columns
+/// would cost in shuffles is more than the lanes that they waste.
 #[inline(always)]
 fn add_product<const K: usize>(i: &[[f64; 6]], k: &[f64], scale: f64, tile: &mut [f64]) {
     let (k, _) = k.as_chunks::<6>();
-    let mut t = [[0.0; K]; 6];
+    let mut t = [[[0.0; 4]; 2]; 6];
     for c in 0..K {
         for s in 0..6 {
-            t[s][c] = scale * k[c][s];
+            t[s][c / 4][c % 4] = scale * k[c][s];
         }
     }
     for (row, out) in i.iter().zip(tile.as_chunks_mut::<K>().0) {
-        for s in 0..6 {
-            for c in 0..K {
-                out[c] += row[s] * t[s][c];
+        for q in 0..K.div_ceil(4) {
+            let first = 4 * q;
+            let mut sum = [0.0; 4];
+            for c in first..K.min(first + 4) {
+                sum[c - first] = out[c];
+            }
+            for s in 0..6 {
+                for lane in 0..4 {
+                    sum[lane] += row[s] * t[s][q][lane];
+                }
+            }
+            for c in first..K.min(first + 4) {
+                out[c] = sum[c - first];
             }
         }
     }
