@@ -48,7 +48,8 @@ impl Mechanism {
     /// space of self-stresses, from which other rows were chosen.
     fn self_stresses_are_as_before(&self) -> bool {
         let factor = &self.layout.factor;
-        let is_flagged = |r: usize| self.linear.not_unique[r] || !factor.is_dropped(r) || self.linear.mobility[r] == 0.0;
+        let is_flagged =
+            |r: usize| self.linear.not_unique[r] || !factor.is_dropped(r) || self.linear.mobility[r] == 0.0;
         self.linear.dropped_count == factor.dropped_count()
             && (self.linear.dropped_count == 0 || (0..self.layout.rows).all(is_flagged))
     }
