@@ -353,6 +353,15 @@ impl Contacts {
             let size = (problem.data.len() as u32 - data) / 3;
             *side = Side { first, size, data };
         }
+        // two bodies of one mechanism: one side, with the rows of both
+        if sides[0].size > 0 && sides[1].size > 0 && sides[0].first == sides[1].first {
+            let [a, b] = sides;
+            for k in 0..3 * a.size as usize {
+                problem.data[a.data as usize + k] += problem.data[b.data as usize + k];
+            }
+            problem.data.truncate(b.data as usize);
+            sides[1] = Side::default();
+        }
         let velocity = self.contact_velocity(world, mechanisms, manifold, &rows);
         problem.entries.push(Entry {
             law: Law::Cone(manifold.material.friction),
@@ -405,9 +414,10 @@ impl Contacts {
                 if rigid {
                     entry.target = if gap > 0.0 { -gap / h } else { (-PUSH_OUT * gap / h).min(FASTEST_PUSH) };
                 } else {
-                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + RELAXATION);
+                    let time = relaxation(manifold);
+                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
                     let slip = mu * old[1].hypot(old[2]);
-                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + RELAXATION) };
+                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + time) };
                     entry.target = approach.min(FASTEST_PUSH) - slip;
                     entry.start = [0.0, held[0], held[1]];
                 }
@@ -497,7 +507,7 @@ impl Contacts {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
                         // the spring of sticking friction, without the damping that acts with it
-                        let spring = entry.stiffness * h / (h + RELAXATION);
+                        let spring = entry.stiffness * h / (h + relaxation(&manifold));
                         let m = [1, 2].map(|s| entry.start[s] - spring * entry.velocity[s]);
                         let Law::Cone(mu) = entry.law else { continue };
                         let (length, most) = (m[0].hypot(m[1]), mu * entry.impulse[0]);
@@ -543,6 +553,11 @@ fn contact_rows(world: &World, manifold: &Manifold, point: &ContactPoint) -> [Ro
     let lever = |slot: u32| point.position - world.bodies.at(slot as usize).map_or(DVec3::ZERO, |b| b.x);
     let (ra, rb) = (lever(manifold.a), lever(manifold.b));
     [n, t1, t2].map(|d| Row { lin: d, ang_a: -ra.cross(d), ang_b: rb.cross(d) })
+}
+
+/// The time in which overlap is pushed out, s: damping by stiffness.
+fn relaxation(manifold: &Manifold) -> f64 {
+    manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
 }
 
 /// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them; more under load.

@@ -156,7 +156,7 @@ pub(crate) struct Mechanism {
     error: Vec<f64>,
     /// Whether `error` is that of the poses at which the step ended.
     errors_hold: bool,
-    /// Impulses of the last accurate steps, the latest first.
+    /// Impulses of the last accurate steps, or what curvature asked for, the latest first; and the last impulses.
     past: [Vec<f64>; REMEMBERED],
     last_impulse: Vec<f64>,
     filled: u8,

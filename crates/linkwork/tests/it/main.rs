@@ -25,5 +25,3 @@ mod scenes;
 mod shapes;
 mod springs;
 mod tops;
-
-// `pending.rs` holds tests that fail today; each says why. They join the list when they pass.
