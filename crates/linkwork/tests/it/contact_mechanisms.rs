@@ -1,0 +1,91 @@
+//! Mechanisms that touch: joints stay closed, contacts hold, whatever the masses.
+
+use crate::common::{Complaints, Run};
+use crate::contact::{cuboid, sphere};
+use crate::overlap;
+use linkwork::glam::DVec3;
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Scene, Shape, WORLD};
+
+const G: f64 = 9.81;
+
+#[test]
+fn a_pendulum_hits_a_wall_and_rests_on_it() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        let mut scene = Scene::new("bob");
+        // the wall stands 0.3 m to the left of the pivot: the bob comes from the right and rests on the wall at an angle
+        scene.body(Body::fixed("wall").at([-0.9, 0.0, 0.0]).shape(Geometry::Box { size: [0.6, 2.0, 4.0] }));
+        let (rod, bob) = (DVec3::new(0.5, 0.0, 0.0), DVec3::new(1.0, 0.0, 0.0));
+        scene.body(
+            Body::new("rod")
+                .at(rod)
+                .with_mass(0.1)
+                .placed_shape(Shape::new(Geometry::Box { size: [1.0, 0.02, 0.02] }).groups(2, 0)),
+        );
+        scene.body(sphere("bob", 0.1, 0.3).at(bob).with_mass(5.0));
+        scene.joint(Joint::hinge("pivot", WORLD, "rod", DVec3::ZERO, DVec3::Y));
+        scene.joint(Joint::fixed("end", "rod", "bob", bob));
+        // gravity leans to the left, so that rest is on the wall
+        scene.gravity = [-6.0, 0.0, -8.0];
+        let mut run = Run::new(&scene, h);
+        let (wall, ball) = (run.body("wall"), run.body("bob"));
+        let mut worst = 0.0_f64;
+        for _ in 0..(6.0 / h) as usize {
+            run.step();
+            worst = worst.max(overlap::between(&run.world, wall, ball));
+        }
+        wrong.unless(worst < 1e-4, || format!("h = {h}: {worst:e} m in the wall"));
+        wrong.unless(run.worst_error < 1e-9, || format!("h = {h}: joints open by {:e}", run.worst_error));
+        wrong.close("rests on the wall", run.position("bob").x, -0.5, 1e-5);
+        wrong.unless(run.velocity("bob").length() < 1e-5, || format!("{}", run.velocity("bob")));
+    }
+}
+
+/// Two fingers on one rail press on a box with a margin of a half over what friction needs.
+fn gripper(mass: f64, mu: f64) -> Scene {
+    let mut scene = Scene::new("gripper");
+    scene.body(cuboid("box", [0.4, 0.4, 0.4], mu).with_mass(mass));
+    let press = 1.5 * mass * G / (2.0 * mu);
+    for (name, side) in [("left", -1.0), ("right", 1.0)] {
+        scene.body(cuboid(name, [0.1, 0.3, 0.3], mu).with_mass(1.0).at([side * 0.25, 0.0, 0.0]));
+        let motor = Motor::Force { value: -side * press };
+        let rail = Joint::slider(format!("{name} rail"), WORLD, name, [side * 0.25, 0.0, 0.0], DVec3::X);
+        scene.joint(rail.with(Coordinate::of("displacement").motor(motor)));
+    }
+    scene
+}
+
+#[test]
+fn a_gripper_holds_a_box_by_friction() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        for mass in [10.0, 1e3, 1e4] {
+            let mut run = Run::new(&gripper(mass, 0.5), h);
+            run.to(0.5);
+            let start = run.position("box");
+            wrong.near(&format!("caught, {mass} kg, h = {h}"), start, DVec3::ZERO, 1e-5);
+            run.to(10.5);
+            wrong.near(&format!("held, {mass} kg, h = {h}"), run.position("box"), start, 1e-6);
+            wrong.unless(run.spin("box").length() < 1e-6, || format!("turns: {}", run.spin("box")));
+            let (deep, whose) = overlap::deepest(&run.world);
+            wrong.unless(deep < 1e-4, || format!("{deep:e} m of {whose}"));
+        }
+    }
+}
+
+#[test]
+fn a_gripper_that_presses_too_little_lets_go_at_the_right_rate() {
+    let mut wrong = Complaints::default();
+    let (mass, mu) = (100.0, 0.5);
+    let mut scene = gripper(mass, mu);
+    for joint in &mut scene.joints {
+        for c in &mut joint.coordinates {
+            if let Some(Motor::Force { value }) = &mut c.motor {
+                *value *= 0.5 / 1.5; // half of what is needed
+            }
+        }
+    }
+    let mut run = Run::new(&scene, 1.0 / 240.0);
+    run.to(0.2);
+    wrong.close("falls at g/2", run.position("box").z, -0.5 * 0.5 * G * 0.04, 2e-3);
+}
