@@ -51,10 +51,13 @@ impl Contacts {
                 for point in manifold.points() {
                     let entry = &island.problem.entries[k];
                     let speed = -entry.b[0];
-                    if restitution > 0.0 && speed > tolerance.max(1e-12) && point.gap < h * speed {
+                    if restitution > 0.0
+                        && speed > tolerance.max(1e-12)
+                        && point.gap < h * (speed + h * world.gravity.length())
+                    {
                         bounces.entries.push(Entry { target: restitution * speed, impulse: [0.0; 3], ..*entry });
                         bounces.struck.push(k);
-                        let time = point.gap.max(0.0) / speed;
+                        let time = (point.gap.max(0.0) / speed).min(h);
                         for slot in [manifold.a, manifold.b] {
                             let unit = self.unit[slot as usize];
                             if unit != NONE && unit as usize >= mechanisms.len() {

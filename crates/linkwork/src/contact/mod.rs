@@ -40,6 +40,9 @@ const FASTEST_PUSH: f64 = 3.0;
 const SOFT_TOLERANCE: f64 = 1e-6;
 const RIGID_TOLERANCE: f64 = 1e-6;
 const MOST_SOFT_ITERATIONS: u32 = 60;
+/// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
+const MOST_SLIP_ROUNDS: u32 = 20;
+const SLIP_TOLERANCE: f64 = 1e-6;
 /// Overlap that a heavy load may cause before contacts get stiffer, m.
 const LOADED_DEPTH: f64 = 1e-5;
 
@@ -77,6 +80,8 @@ struct Island {
     newton: Newton,
     rigid: Rigid,
     z: Vec<f64>,
+    /// De Saxcé's μ|v_t| that each contact's target takes off.
+    slips: Vec<f64>,
 }
 
 /// Working memory of contacts, and the islands of the present step.
@@ -268,13 +273,15 @@ impl Contacts {
         for state in &mut self.states[first_state..] {
             state.kick(&world.bodies, world.gravity, h);
         }
-        self.aim_contacts(&mut problem, island, world, mechanisms, h, rigid);
+        let mut slips = std::mem::take(&mut island.slips);
+        self.aim_contacts(&mut problem, island, world, mechanisms, h, rigid, &mut slips);
+        island.slips = slips;
         let contacts = problem.entries.len();
         for &m in &island.mechanisms {
             self.add_bounded(&mut problem, &mechanisms[m as usize], m);
         }
         island.problem = problem;
-        let Island { problem, newton, rigid: work, z, .. } = island;
+        let Island { problem, newton, rigid: work, z, slips, .. } = island;
         if rigid {
             let outcome = rigid::solve(problem, newton, work, z, RIGID_TOLERANCE * fastest);
             report.iterations += outcome.iterations;
@@ -293,9 +300,14 @@ impl Contacts {
                 let before = hat_velocity(&world.bodies, state);
                 (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
             }
-            let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
-            report.iterations += outcome.iterations;
-            report.residual = report.residual.max(outcome.residual);
+            for _ in 0..MOST_SLIP_ROUNDS {
+                let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
+                report.iterations += outcome.iterations;
+                report.residual = report.residual.max(outcome.residual);
+                if correct_slip(problem, slips) * h < SLIP_TOLERANCE {
+                    break;
+                }
+            }
         }
         self.take_impulses(island, world, mechanisms, contacts, h, rigid);
         for &m in &island.mechanisms {
@@ -397,7 +409,9 @@ impl Contacts {
         mechanisms: &[Mechanism],
         h: f64,
         rigid: bool,
+        slips: &mut Vec<f64>,
     ) {
+        slips.clear();
         let mut entries = problem.entries.iter_mut();
         for &k in &island.manifolds {
             let manifold = &world.collisions.manifolds[k as usize];
@@ -419,6 +433,7 @@ impl Contacts {
                     let slip = mu * old[1].hypot(old[2]);
                     let approach = if gap > 0.0 { -gap / h } else { -gap / (h + time) };
                     entry.target = approach.min(FASTEST_PUSH) - slip;
+                    slips.push(slip);
                     entry.start = [0.0, held[0], held[1]];
                 }
             }
@@ -553,6 +568,19 @@ fn contact_rows(world: &World, manifold: &Manifold, point: &ContactPoint) -> [Ro
     let lever = |slot: u32| point.position - world.bodies.at(slot as usize).map_or(DVec3::ZERO, |b| b.x);
     let (ra, rb) = (lever(manifold.a), lever(manifold.b));
     [n, t1, t2].map(|d| Row { lin: d, ang_a: -ra.cross(d), ang_b: rb.cross(d) })
+}
+
+/// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s.
+fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
+    let mut largest = 0.0_f64;
+    for (entry, slip) in problem.entries.iter_mut().zip(slips) {
+        let Law::Cone(mu) = entry.law else { continue };
+        let new = if entry.impulse[0] > 0.0 { mu * entry.velocity[1].hypot(entry.velocity[2]) } else { *slip };
+        largest = largest.max((new - *slip).abs());
+        entry.target += *slip - new;
+        *slip = new;
+    }
+    largest
 }
 
 /// The time in which overlap is pushed out, s: damping by stiffness.
