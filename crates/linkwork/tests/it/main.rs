@@ -2,11 +2,15 @@
 
 mod common;
 mod dense;
+mod overlap;
 mod random_mechanism;
 
 mod assembly;
 mod bad_input;
 mod black_box;
+mod contact;
+mod contact_mechanisms;
+mod contact_piles;
 mod controlled;
 mod couplings;
 mod determinism;

@@ -1,0 +1,338 @@
+//! Contact of free bodies against closed forms: friction, rolling, rest, impact, what overlaps measured from outside.
+
+use crate::common::{Run, assert_close, assert_near, weightless, wxyz};
+use crate::overlap;
+use linkwork::glam::{DQuat, DVec3};
+use linkwork::scene::{Body, BodyKind, Geometry, Scene, Shape};
+use linkwork::{Scratch, StepParams, Twist, step};
+
+const G: f64 = 9.81;
+
+pub fn ground(friction: f64) -> Body {
+    Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(friction))
+}
+
+pub fn cuboid(name: &str, size: [f64; 3], friction: f64) -> Body {
+    Body::new(name).placed_shape(Shape::new(Geometry::Box { size }).friction(friction))
+}
+
+pub fn sphere(name: &str, radius: f64, friction: f64) -> Body {
+    Body::new(name).placed_shape(Shape::new(Geometry::Sphere { radius }).friction(friction))
+}
+
+/// A slope that falls along +x, and a body that touches it with its lower side.
+fn on_slope(body: Body, height: f64, angle: f64, friction: f64) -> (Scene, DVec3) {
+    let turn = DQuat::from_rotation_y(angle);
+    let mut scene = Scene::new("slope");
+    scene.body(ground(friction).oriented(wxyz(turn)));
+    scene.body(Body { position: (turn * DVec3::Z * height).to_array(), ..body.oriented(wxyz(turn)) });
+    (scene, turn * DVec3::X)
+}
+
+#[test]
+fn a_sliding_block_stops_after_v_squared_over_two_mu_g() {
+    for h in [1.0 / 240.0, 1.0 / 60.0, 1.0 / 30.0] {
+        for mu in [0.1, 0.3, 0.8] {
+            let speed = 4.0;
+            let mut scene = Scene::new("slide");
+            scene.body(ground(mu));
+            scene.body(cuboid("block", [1.0, 1.0, 0.2], mu).at([0.0, 0.0, 0.1]).moving([speed, 0.0, 0.0], [0.0; 3]));
+            let mut run = Run::new(&scene, h);
+            let duration = speed / (mu * G);
+            run.steps((duration / h).ceil() as usize + 5);
+            let stopped = run.position("block");
+            // the velocity is constant within a step: within the one in which it stops, up to this much is lost
+            let resolution = 0.5 * mu * G * h * h;
+            let what = format!("distance at h = {h}, mu = {mu}");
+            assert_close(&what, stopped.x, speed * speed / (2.0 * mu * G), resolution + 1e-5);
+            assert_close("sideways", stopped.y, 0.0, 1e-9);
+            run.steps((1.0 / h) as usize);
+            assert_near("it stays", run.position("block"), stopped, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_block_holds_just_below_the_friction_angle_and_slides_just_above() {
+    let mu: f64 = 0.5;
+    for h in [1.0 / 120.0, 1.0 / 60.0, 1.0 / 30.0] {
+        for (share, holds) in [(0.5, true), (0.99, true), (1.01, false), (1.3, false)] {
+            let angle = (share * mu).atan();
+            let (scene, down) = on_slope(cuboid("block", [1.0, 1.0, 0.2], mu), 0.1, angle, mu);
+            let mut run = Run::new(&scene, h);
+            let start = run.position("block");
+            run.to(2.0);
+            let gone = (run.position("block") - start).dot(down);
+            let acceleration = if holds { 0.0 } else { G * (angle.sin() - mu * angle.cos()) };
+            let allowed = if holds { 2e-5 } else { 2e-3 * 2.0 * acceleration + 2e-5 };
+            assert_close(&format!("{share} of the angle, h = {h}"), gone, 2.0 * acceleration, allowed);
+        }
+    }
+}
+
+#[test]
+fn a_held_block_does_not_creep() {
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        let (scene, _) = on_slope(cuboid("block", [1.0, 1.0, 0.2], 0.5), 0.1, 0.45_f64.atan(), 0.5);
+        let mut run = Run::new(&scene, h);
+        run.to(1.0);
+        let start = run.position("block");
+        run.to(11.0);
+        assert_near(&format!("after ten seconds, h = {h}"), run.position("block"), start, 1e-6);
+    }
+}
+
+#[test]
+fn a_sphere_rolls_down_a_slope_and_slips_where_friction_does_not_suffice() {
+    let (radius, angle) = (0.3, 0.5_f64);
+    let enough = 2.0 / 7.0 * angle.tan();
+    for h in [1.0 / 240.0, 1.0 / 60.0] {
+        for mu in [1.1 * enough, 0.8, 0.5 * enough] {
+            let (scene, down) = on_slope(sphere("ball", radius, mu), radius, angle, mu);
+            let mut run = Run::new(&scene, h);
+            let start = run.position("ball");
+            run.to(1.0);
+            let rolls = mu > enough;
+            let acceleration =
+                if rolls { 5.0 / 7.0 * G * angle.sin() } else { G * (angle.sin() - mu * angle.cos()) };
+            let spinning = if rolls { acceleration / radius } else { 2.5 * mu * G * angle.cos() / radius };
+            let gone = (run.position("ball") - start).dot(down);
+            let what = format!("mu = {mu:.3}, h = {h}");
+            assert_close(&format!("path, {what}"), gone, 0.5 * acceleration, 1e-3 * acceleration);
+            // velocities are those of the middle of a step
+            let middle = 1.0 - 0.5 * h;
+            let tolerance = 2e-3 + 0.6 * h;
+            assert_close(&format!("speed, {what}"), run.velocity("ball").dot(down) / acceleration, middle, tolerance);
+            assert_close(&format!("spin, {what}"), run.spin("ball").y / spinning, middle, tolerance);
+        }
+    }
+}
+
+#[test]
+fn a_ball_falls_and_comes_to_rest_at_its_radius() {
+    for h in [1.0 / 120.0, 1.0 / 60.0, 1.0 / 30.0, 0.1] {
+        let mut scene = Scene::new("drop");
+        scene.body(ground(0.5));
+        scene.body(sphere("ball", 0.25, 0.5).at([0.0, 0.0, 1.25]));
+        let mut run = Run::new(&scene, h);
+        for _ in 0..(3.0 / h) as usize {
+            run.step();
+            assert!(run.position("ball").z > 0.25 - 1e-4, "h = {h}: at {} after {} s", run.position("ball").z, run.world.time());
+        }
+        assert_near(&format!("at rest, h = {h}"), run.position("ball"), DVec3::Z * 0.25, 1e-5);
+        assert!(run.velocity("ball").length() < 1e-6, "h = {h}: {}", run.velocity("ball"));
+    }
+}
+
+#[test]
+fn a_ball_rebounds_to_the_square_of_its_restitution() {
+    for h in [1.0 / 240.0, 1.0 / 60.0] {
+        for e in [0.3, 0.7, 1.0] {
+            let mut scene = Scene::new("bounce");
+            scene.body(ground(0.0));
+            let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e);
+            scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
+            let mut run = Run::new(&scene, h);
+            let fall = (2.0 / G).sqrt();
+            run.to(((1.0 + 0.5 * e) * fall / h).round() * h);
+            let mut highest = 0.0_f64;
+            for _ in 0..((e * fall) / h) as usize {
+                run.step();
+                highest = highest.max(run.position("ball").z - 0.1);
+            }
+            // the blow falls at the end of a step: the speed is off by up to g h
+            let tolerance = 2.0 * e * G * h * fall + 1e-3;
+            assert_close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
+        }
+    }
+}
+
+#[test]
+fn landing_bodies_do_not_penetrate() {
+    let shapes = [
+        Geometry::Box { size: [0.5, 0.3, 0.2] },
+        Geometry::Sphere { radius: 0.2 },
+        Geometry::Capsule { radius: 0.1, length: 0.5 },
+        Geometry::Cylinder { radius: 0.2, length: 0.3 },
+    ];
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        for (k, geometry) in shapes.iter().enumerate() {
+            for (spin, turn) in [(DVec3::ZERO, 0.0), (DVec3::new(1.0, -2.0, 0.5), 0.7), (DVec3::new(0.0, 3.0, 1.0), 1.3)] {
+                let mut scene = Scene::new("landing");
+                scene.body(ground(0.5));
+                let turn = DQuat::from_axis_angle(DVec3::new(1.0, 1.0, 0.3).normalize(), turn);
+                let body = Body::new("body").shape(geometry.clone()).at([0.0, 0.0, 1.0]).oriented(wxyz(turn));
+                scene.body(body.moving([1.0, 0.0, -5.0], spin));
+                let mut run = Run::new(&scene, h);
+                let (a, b) = (run.body("ground"), run.body("body"));
+                let mut worst = 0.0_f64;
+                for _ in 0..(2.0 / h) as usize {
+                    run.step();
+                    worst = worst.max(overlap::between(&run.world, a, b));
+                }
+                assert!(worst < 1e-4, "shape {k} spinning {spin}, h = {h}: {worst:e} m deep");
+            }
+        }
+    }
+}
+
+#[test]
+fn impacts_conserve_momentum() {
+    for friction in [0.0, 0.6] {
+        let mut scene = weightless("impact");
+        scene.body(sphere("a", 0.3, friction).at([-1.0, 0.1, 0.05]).moving([3.0, 0.2, 0.0], [0.0, 5.0, 1.0]));
+        let turn = DQuat::from_axis_angle(DVec3::new(0.2, 0.5, 1.0).normalize(), 0.8);
+        let brick = cuboid("b", [0.6, 0.4, 0.3], friction).oriented(wxyz(turn));
+        scene.body(brick.moving([-1.0, 0.0, 0.3], [1.0, -2.0, 0.5]));
+        scene.body(cuboid("c", [0.3, 0.4, 0.3], friction).at([0.9, 0.0, 0.0]).moving([-4.0, 0.0, 0.0], [0.0; 3]));
+        let mut run = Run::new(&scene, 1.0 / 60.0);
+        let (before, energy) = (run.world.momentum(), run.energy());
+        let old = run.velocity("a");
+        run.to(1.0);
+        assert!(run.velocity("a").distance(old) > 0.1, "they must meet");
+        let after = run.world.momentum();
+        let scale = 3.0 * run.world.mass(run.body("a")).unwrap();
+        assert_near(&format!("linear, friction {friction}"), after.linear, before.linear, 1e-9 * scale);
+        assert_near(&format!("angular, friction {friction}"), after.angular, before.angular, 1e-9 * scale);
+        assert!(run.energy() < energy, "friction {friction}: energy from {energy} to {}", run.energy());
+    }
+}
+
+#[test]
+fn a_dead_blow_leaves_two_balls_with_their_common_speed() {
+    let mut scene = weightless("dead blow");
+    scene.body(sphere("a", 0.2, 0.0).with_mass(3.0).at([-1.0, 0.0, 0.0]).moving([2.0, 0.0, 0.0], [0.0; 3]));
+    scene.body(sphere("b", 0.2, 0.0).with_mass(1.0));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.to(1.0);
+    assert_near("a", run.velocity("a"), DVec3::X * 1.5, 1e-5);
+    assert_near("b", run.velocity("b"), DVec3::X * 1.5, 1e-5);
+}
+
+#[test]
+fn a_bullet_does_not_pass_a_thin_wall() {
+    for offset in [0.0, 1.0, 2.7, 5.1, 8.0] {
+        for (kind, mass) in [(BodyKind::Static, None), (BodyKind::Dynamic, Some(100.0))] {
+            let mut scene = weightless("bullet");
+            let wall = cuboid("wall", [0.01, 2.0, 2.0], 0.5);
+            scene.body(Body { kind, mass, ..wall });
+            let start = DVec3::new(-20.0 - offset, 0.13, 0.21);
+            scene.body(sphere("bullet", 0.01, 0.5).with_mass(0.01).at(start).moving([500.0, 0.0, 0.0], [0.0; 3]));
+            let mut run = Run::new(&scene, 1.0 / 60.0);
+            for _ in 0..30 {
+                run.step();
+                // seen from the wall, which a bullet moves a little
+                let pose = run.world.pose(run.body("wall")).unwrap();
+                let seen = pose.orientation.inverse() * (run.position("bullet") - pose.position);
+                assert!(seen.x < -0.0149, "offset {offset}, {kind:?}: bullet at {seen} of the wall");
+            }
+        }
+    }
+}
+
+#[test]
+fn deep_overlap_at_the_start_is_resolved_without_explosion() {
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        let mut scene = Scene::new("overlap");
+        scene.body(ground(0.5));
+        scene.body(cuboid("a", [1.0; 3], 0.5).at([0.0, 0.0, 0.4]));
+        scene.body(cuboid("b", [1.0; 3], 0.5).at([0.1, 0.0, 0.9]));
+        scene.body(cuboid("c", [1.0; 3], 0.5).at([0.5, 0.2, 0.6]));
+        scene.body(sphere("d", 0.4, 0.5).at([0.2, 0.1, 0.8]));
+        let mut run = Run::new(&scene, h);
+        let mut fastest = 0.0_f64;
+        for _ in 0..(8.0 / h) as usize {
+            run.step();
+            for name in ["a", "b", "c", "d"] {
+                fastest = fastest.max(run.velocity(name).length());
+            }
+        }
+        assert!(fastest < 6.0, "h = {h}: {fastest} m/s");
+        let (deep, whose) = overlap::deepest(&run.world);
+        assert!(deep < 1e-4, "h = {h}: {deep:e} m of {whose} left");
+    }
+}
+
+#[test]
+fn a_kinematic_body_pushes_and_a_belt_carries() {
+    let mut scene = Scene::new("push");
+    scene.body(ground(0.5));
+    let pusher = Body { kind: BodyKind::Kinematic, ..cuboid("pusher", [0.2, 1.0, 1.0], 0.5) };
+    scene.body(pusher.at([-0.8, 0.0, 0.6]).moving([1.0, 0.0, 0.0], [0.0; 3]));
+    scene.body(cuboid("box", [1.0; 3], 0.5).at([0.0, 0.0, 0.5]));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    for _ in 0..180 {
+        run.step();
+        let gap = run.position("box").x - run.position("pusher").x - 0.6;
+        assert!(gap > -1e-4, "{gap:e} m between box and pusher at {} s", run.world.time());
+    }
+    assert_close("pushed", run.position("box").x - run.position("pusher").x, 0.6, 2e-3);
+    assert_close("at the speed", run.velocity("box").x, 1.0, 1e-3);
+
+    // a belt: the box slips until it has the belt's speed, v/(mu g) long, v²/(2 mu g) far behind
+    let (speed, mu) = (2.0, 0.4);
+    let mut scene = Scene::new("belt");
+    let belt = Body { kind: BodyKind::Kinematic, ..cuboid("belt", [50.0, 2.0, 0.2], mu) };
+    scene.body(belt.at([0.0, 0.0, -0.1]).moving([speed, 0.0, 0.0], [0.0; 3]));
+    scene.body(cuboid("box", [0.5, 0.5, 0.2], mu).at([0.0, 0.0, 0.1]));
+    let mut run = Run::new(&scene, 1.0 / 120.0);
+    run.to(2.0);
+    let expected = 2.0 * speed - speed * speed / (2.0 * mu * G);
+    assert_close("carried", run.position("box").x, expected, 1e-3);
+    assert_close("speed of the belt", run.velocity("box").x, speed, 1e-5);
+}
+
+#[test]
+fn a_scratch_that_is_dropped_and_a_world_restored_give_the_same_bits() {
+    let mut scene = Scene::new("bits");
+    scene.body(ground(0.5));
+    for k in 0..6 {
+        let z = 0.6 + 0.7 * f64::from(k);
+        scene.body(cuboid(&format!("box{k}"), [0.6, 0.5, 0.4], 0.5).at([0.1 * f64::from(k % 3), 0.05, z]));
+        scene.body(sphere(&format!("ball{k}"), 0.2, 0.5).at([1.0, 0.1 * f64::from(k % 2), z]));
+    }
+    let mut bar = cuboid("bar", [1.0, 0.1, 0.1], 0.5).at([0.5, 0.0, 5.0]);
+    bar.angular_velocity = [0.0; 3];
+    scene.body(bar);
+    scene.body(sphere("bob", 0.2, 0.5).at([1.2, 0.0, 5.0]));
+    scene.joint(linkwork::scene::Joint::ball("link", "bar", "bob", [1.0, 0.0, 5.0]));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.steps(90);
+    let snapshot = run.world.snapshot();
+    run.steps(60);
+    let hash = run.world.state_hash();
+    run.world.restore(&snapshot);
+    run.scratch = Scratch::default();
+    run.steps(60);
+    assert_eq!(run.world.state_hash(), hash, "restored");
+    run.world.restore(&snapshot);
+    for _ in 0..60 {
+        run.scratch = Scratch::default();
+        run.step();
+    }
+    assert_eq!(run.world.state_hash(), hash, "a new scratch every step");
+}
+
+#[test]
+fn huge_numbers_give_an_error_or_numbers_never_a_panic() {
+    for (mass, speed, size) in [(1e-6, 1e7, 1e-3), (1e12, 1e6, 1e4), (1.0, 1e12, 1.0), (1e-9, 1.0, 1e5), (1e15, 0.0, 0.1)] {
+        let mut scene = Scene::new("huge");
+        scene.body(ground(0.5));
+        scene.body(cuboid("small", [0.1; 3], 0.5).with_mass(1.0).at([0.0, 0.0, 0.05]));
+        let big = cuboid("big", [size; 3], 0.5).with_mass(mass).at([0.0, 0.0, 0.2 + size]);
+        scene.body(big.moving([speed, 0.0, -speed], [0.0; 3]));
+        let Ok(mut world) = linkwork::World::build(&scene) else { continue };
+        let (mut scratch, params) = (Scratch::default(), StepParams::new(1.0 / 60.0));
+        for _ in 0..30 {
+            let before = world.state_hash();
+            if step(&mut world, &mut scratch, &params).is_err() {
+                assert_eq!(world.state_hash(), before, "a step that fails changes nothing");
+                break;
+            }
+            for id in world.body_ids() {
+                let (pose, Twist { linear, angular }) = (world.pose(id).unwrap(), world.velocity(id).unwrap());
+                assert!(pose.position.is_finite() && linear.is_finite() && angular.is_finite(), "{mass} {speed} {size}");
+            }
+        }
+    }
+}
