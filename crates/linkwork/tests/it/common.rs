@@ -227,3 +227,33 @@ impl Random {
         DQuat::from_axis_angle(axis, self.between(-3.0, 3.0))
     }
 }
+
+/// Collects what is wrong in many cases, so that a failing test tells all of it at once.
+#[derive(Default)]
+pub struct Complaints(Vec<String>);
+
+impl Complaints {
+    pub fn unless(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(what());
+        }
+    }
+
+    pub fn close(&mut self, what: &str, value: f64, expected: f64, tolerance: f64) {
+        let off = (value - expected).abs();
+        self.unless(off <= tolerance, || format!("{what}: {value} instead of {expected}, off by {off:.3e}, allowed {tolerance:.1e}"));
+    }
+
+    pub fn near(&mut self, what: &str, value: DVec3, expected: DVec3, tolerance: f64) {
+        let off = value.distance(expected);
+        self.unless(off <= tolerance, || format!("{what}: {value:.6} instead of {expected:.6}, off by {off:.3e}, allowed {tolerance:.1e}"));
+    }
+}
+
+impl Drop for Complaints {
+    fn drop(&mut self) {
+        if !self.0.is_empty() && !std::thread::panicking() {
+            panic!("{} complaints:\n{}", self.0.len(), self.0.join("\n"));
+        }
+    }
+}

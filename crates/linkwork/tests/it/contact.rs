@@ -1,6 +1,6 @@
 //! Contact of free bodies against closed forms: friction, rolling, rest, impact, what overlaps measured from outside.
 
-use crate::common::{Run, assert_close, assert_near, weightless, wxyz};
+use crate::common::{Complaints, Run, weightless, wxyz};
 use crate::overlap;
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, BodyKind, Geometry, Scene, Shape};
@@ -31,6 +31,7 @@ fn on_slope(body: Body, height: f64, angle: f64, friction: f64) -> (Scene, DVec3
 
 #[test]
 fn a_sliding_block_stops_after_v_squared_over_two_mu_g() {
+    let mut wrong = Complaints::default();
     for h in [1.0 / 240.0, 1.0 / 60.0, 1.0 / 30.0] {
         for mu in [0.1, 0.3, 0.8] {
             let speed = 4.0;
@@ -44,16 +45,17 @@ fn a_sliding_block_stops_after_v_squared_over_two_mu_g() {
             // the velocity is constant within a step: within the one in which it stops, up to this much is lost
             let resolution = 0.5 * mu * G * h * h;
             let what = format!("distance at h = {h}, mu = {mu}");
-            assert_close(&what, stopped.x, speed * speed / (2.0 * mu * G), resolution + 1e-5);
-            assert_close("sideways", stopped.y, 0.0, 1e-9);
+            wrong.close(&what, stopped.x, speed * speed / (2.0 * mu * G), resolution + 1e-5);
+            wrong.close("sideways", stopped.y, 0.0, 1e-9);
             run.steps((1.0 / h) as usize);
-            assert_near("it stays", run.position("block"), stopped, 1e-6);
+            wrong.near("it stays", run.position("block"), stopped, 1e-6);
         }
     }
 }
 
 #[test]
 fn a_block_holds_just_below_the_friction_angle_and_slides_just_above() {
+    let mut wrong = Complaints::default();
     let mu: f64 = 0.5;
     for h in [1.0 / 120.0, 1.0 / 60.0, 1.0 / 30.0] {
         for (share, holds) in [(0.5, true), (0.99, true), (1.01, false), (1.3, false)] {
@@ -65,25 +67,27 @@ fn a_block_holds_just_below_the_friction_angle_and_slides_just_above() {
             let gone = (run.position("block") - start).dot(down);
             let acceleration = if holds { 0.0 } else { G * (angle.sin() - mu * angle.cos()) };
             let allowed = if holds { 2e-5 } else { 2e-3 * 2.0 * acceleration + 2e-5 };
-            assert_close(&format!("{share} of the angle, h = {h}"), gone, 2.0 * acceleration, allowed);
+            wrong.close(&format!("{share} of the angle, h = {h}"), gone, 2.0 * acceleration, allowed);
         }
     }
 }
 
 #[test]
 fn a_held_block_does_not_creep() {
+    let mut wrong = Complaints::default();
     for h in [1.0 / 60.0, 1.0 / 30.0] {
         let (scene, _) = on_slope(cuboid("block", [1.0, 1.0, 0.2], 0.5), 0.1, 0.45_f64.atan(), 0.5);
         let mut run = Run::new(&scene, h);
         run.to(1.0);
         let start = run.position("block");
         run.to(11.0);
-        assert_near(&format!("after ten seconds, h = {h}"), run.position("block"), start, 1e-6);
+        wrong.near(&format!("after ten seconds, h = {h}"), run.position("block"), start, 1e-6);
     }
 }
 
 #[test]
 fn a_sphere_rolls_down_a_slope_and_slips_where_friction_does_not_suffice() {
+    let mut wrong = Complaints::default();
     let (radius, angle) = (0.3, 0.5_f64);
     let enough = 2.0 / 7.0 * angle.tan();
     for h in [1.0 / 240.0, 1.0 / 60.0] {
@@ -98,34 +102,38 @@ fn a_sphere_rolls_down_a_slope_and_slips_where_friction_does_not_suffice() {
             let spinning = if rolls { acceleration / radius } else { 2.5 * mu * G * angle.cos() / radius };
             let gone = (run.position("ball") - start).dot(down);
             let what = format!("mu = {mu:.3}, h = {h}");
-            assert_close(&format!("path, {what}"), gone, 0.5 * acceleration, 1e-3 * acceleration);
+            wrong.close(&format!("path, {what}"), gone, 0.5 * acceleration, 1e-3 * acceleration);
             // velocities are those of the middle of a step
             let middle = 1.0 - 0.5 * h;
             let tolerance = 2e-3 + 0.6 * h;
-            assert_close(&format!("speed, {what}"), run.velocity("ball").dot(down) / acceleration, middle, tolerance);
-            assert_close(&format!("spin, {what}"), run.spin("ball").y / spinning, middle, tolerance);
+            wrong.close(&format!("speed, {what}"), run.velocity("ball").dot(down) / acceleration, middle, tolerance);
+            wrong.close(&format!("spin, {what}"), run.spin("ball").y / spinning, middle, tolerance);
         }
     }
 }
 
 #[test]
 fn a_ball_falls_and_comes_to_rest_at_its_radius() {
+    let mut wrong = Complaints::default();
     for h in [1.0 / 120.0, 1.0 / 60.0, 1.0 / 30.0, 0.1] {
         let mut scene = Scene::new("drop");
         scene.body(ground(0.5));
         scene.body(sphere("ball", 0.25, 0.5).at([0.0, 0.0, 1.25]));
         let mut run = Run::new(&scene, h);
+        let mut lowest = f64::INFINITY;
         for _ in 0..(3.0 / h) as usize {
             run.step();
-            assert!(run.position("ball").z > 0.25 - 1e-4, "h = {h}: at {} after {} s", run.position("ball").z, run.world.time());
+            lowest = lowest.min(run.position("ball").z);
         }
-        assert_near(&format!("at rest, h = {h}"), run.position("ball"), DVec3::Z * 0.25, 1e-5);
-        assert!(run.velocity("ball").length() < 1e-6, "h = {h}: {}", run.velocity("ball"));
+        wrong.unless(lowest > 0.25 - 1e-4, || format!("h = {h}: centre down to {lowest} m"));
+        wrong.near(&format!("at rest, h = {h}"), run.position("ball"), DVec3::Z * 0.25, 1e-5);
+        wrong.unless(run.velocity("ball").length() < 1e-6, || format!("h = {h}: {}", run.velocity("ball")));
     }
 }
 
 #[test]
 fn a_ball_rebounds_to_the_square_of_its_restitution() {
+    let mut wrong = Complaints::default();
     for h in [1.0 / 240.0, 1.0 / 60.0] {
         for e in [0.3, 0.7, 1.0] {
             let mut scene = Scene::new("bounce");
@@ -142,13 +150,14 @@ fn a_ball_rebounds_to_the_square_of_its_restitution() {
             }
             // the blow falls at the end of a step: the speed is off by up to g h
             let tolerance = 2.0 * e * G * h * fall + 1e-3;
-            assert_close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
+            wrong.close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
         }
     }
 }
 
 #[test]
 fn landing_bodies_do_not_penetrate() {
+    let mut wrong = Complaints::default();
     let shapes = [
         Geometry::Box { size: [0.5, 0.3, 0.2] },
         Geometry::Sphere { radius: 0.2 },
@@ -170,7 +179,7 @@ fn landing_bodies_do_not_penetrate() {
                     run.step();
                     worst = worst.max(overlap::between(&run.world, a, b));
                 }
-                assert!(worst < 1e-4, "shape {k} spinning {spin}, h = {h}: {worst:e} m deep");
+                wrong.unless(worst < 1e-4, || format!("shape {k} spinning {spin}, h = {h}: {worst:e} m deep"));
             }
         }
     }
@@ -178,6 +187,7 @@ fn landing_bodies_do_not_penetrate() {
 
 #[test]
 fn impacts_conserve_momentum() {
+    let mut wrong = Complaints::default();
     for friction in [0.0, 0.6] {
         let mut scene = weightless("impact");
         scene.body(sphere("a", 0.3, friction).at([-1.0, 0.1, 0.05]).moving([3.0, 0.2, 0.0], [0.0, 5.0, 1.0]));
@@ -189,28 +199,30 @@ fn impacts_conserve_momentum() {
         let (before, energy) = (run.world.momentum(), run.energy());
         let old = run.velocity("a");
         run.to(1.0);
-        assert!(run.velocity("a").distance(old) > 0.1, "they must meet");
+        wrong.unless(run.velocity("a").distance(old) > 0.1, || format!("they must meet"));
         let after = run.world.momentum();
         let scale = 3.0 * run.world.mass(run.body("a")).unwrap();
-        assert_near(&format!("linear, friction {friction}"), after.linear, before.linear, 1e-9 * scale);
-        assert_near(&format!("angular, friction {friction}"), after.angular, before.angular, 1e-9 * scale);
-        assert!(run.energy() < energy, "friction {friction}: energy from {energy} to {}", run.energy());
+        wrong.near(&format!("linear, friction {friction}"), after.linear, before.linear, 1e-9 * scale);
+        wrong.near(&format!("angular, friction {friction}"), after.angular, before.angular, 1e-9 * scale);
+        wrong.unless(run.energy() < energy, || format!("friction {friction}: energy from {energy} to {}", run.energy()));
     }
 }
 
 #[test]
 fn a_dead_blow_leaves_two_balls_with_their_common_speed() {
+    let mut wrong = Complaints::default();
     let mut scene = weightless("dead blow");
     scene.body(sphere("a", 0.2, 0.0).with_mass(3.0).at([-1.0, 0.0, 0.0]).moving([2.0, 0.0, 0.0], [0.0; 3]));
     scene.body(sphere("b", 0.2, 0.0).with_mass(1.0));
     let mut run = Run::new(&scene, 1.0 / 60.0);
     run.to(1.0);
-    assert_near("a", run.velocity("a"), DVec3::X * 1.5, 1e-5);
-    assert_near("b", run.velocity("b"), DVec3::X * 1.5, 1e-5);
+    wrong.near("a", run.velocity("a"), DVec3::X * 1.5, 1e-5);
+    wrong.near("b", run.velocity("b"), DVec3::X * 1.5, 1e-5);
 }
 
 #[test]
 fn a_bullet_does_not_pass_a_thin_wall() {
+    let mut wrong = Complaints::default();
     for offset in [0.0, 1.0, 2.7, 5.1, 8.0] {
         for (kind, mass) in [(BodyKind::Static, None), (BodyKind::Dynamic, Some(100.0))] {
             let mut scene = weightless("bullet");
@@ -219,19 +231,22 @@ fn a_bullet_does_not_pass_a_thin_wall() {
             let start = DVec3::new(-20.0 - offset, 0.13, 0.21);
             scene.body(sphere("bullet", 0.01, 0.5).with_mass(0.01).at(start).moving([500.0, 0.0, 0.0], [0.0; 3]));
             let mut run = Run::new(&scene, 1.0 / 60.0);
+            let mut deepest = f64::NEG_INFINITY;
             for _ in 0..30 {
                 run.step();
                 // seen from the wall, which a bullet moves a little
                 let pose = run.world.pose(run.body("wall")).unwrap();
                 let seen = pose.orientation.inverse() * (run.position("bullet") - pose.position);
-                assert!(seen.x < -0.0149, "offset {offset}, {kind:?}: bullet at {seen} of the wall");
+                deepest = deepest.max(seen.x + 0.015);
             }
+            wrong.unless(deepest < 1e-4, || format!("offset {offset}, {kind:?}: {deepest:e} m into the wall"));
         }
     }
 }
 
 #[test]
 fn deep_overlap_at_the_start_is_resolved_without_explosion() {
+    let mut wrong = Complaints::default();
     for h in [1.0 / 60.0, 1.0 / 30.0] {
         let mut scene = Scene::new("overlap");
         scene.body(ground(0.5));
@@ -247,27 +262,29 @@ fn deep_overlap_at_the_start_is_resolved_without_explosion() {
                 fastest = fastest.max(run.velocity(name).length());
             }
         }
-        assert!(fastest < 6.0, "h = {h}: {fastest} m/s");
+        wrong.unless(fastest < 6.0, || format!("h = {h}: {fastest} m/s"));
         let (deep, whose) = overlap::deepest(&run.world);
-        assert!(deep < 1e-4, "h = {h}: {deep:e} m of {whose} left");
+        wrong.unless(deep < 1e-4, || format!("h = {h}: {deep:e} m of {whose} left"));
     }
 }
 
 #[test]
 fn a_kinematic_body_pushes_and_a_belt_carries() {
+    let mut wrong = Complaints::default();
     let mut scene = Scene::new("push");
     scene.body(ground(0.5));
     let pusher = Body { kind: BodyKind::Kinematic, ..cuboid("pusher", [0.2, 1.0, 1.0], 0.5) };
     scene.body(pusher.at([-0.8, 0.0, 0.6]).moving([1.0, 0.0, 0.0], [0.0; 3]));
     scene.body(cuboid("box", [1.0; 3], 0.5).at([0.0, 0.0, 0.5]));
     let mut run = Run::new(&scene, 1.0 / 60.0);
+    let mut least = f64::INFINITY;
     for _ in 0..180 {
         run.step();
-        let gap = run.position("box").x - run.position("pusher").x - 0.6;
-        assert!(gap > -1e-4, "{gap:e} m between box and pusher at {} s", run.world.time());
+        least = least.min(run.position("box").x - run.position("pusher").x - 0.6);
     }
-    assert_close("pushed", run.position("box").x - run.position("pusher").x, 0.6, 2e-3);
-    assert_close("at the speed", run.velocity("box").x, 1.0, 1e-3);
+    wrong.unless(least > -1e-4, || format!("{least:e} m between box and pusher"));
+    wrong.close("pushed", run.position("box").x - run.position("pusher").x, 0.6, 2e-3);
+    wrong.close("at the speed", run.velocity("box").x, 1.0, 1e-3);
 
     // a belt: the box slips until it has the belt's speed, v/(mu g) long, v²/(2 mu g) far behind
     let (speed, mu) = (2.0, 0.4);
@@ -278,8 +295,8 @@ fn a_kinematic_body_pushes_and_a_belt_carries() {
     let mut run = Run::new(&scene, 1.0 / 120.0);
     run.to(2.0);
     let expected = 2.0 * speed - speed * speed / (2.0 * mu * G);
-    assert_close("carried", run.position("box").x, expected, 1e-3);
-    assert_close("speed of the belt", run.velocity("box").x, speed, 1e-5);
+    wrong.close("carried", run.position("box").x, expected, 1e-3);
+    wrong.close("speed of the belt", run.velocity("box").x, speed, 1e-5);
 }
 
 #[test]
@@ -315,6 +332,7 @@ fn a_scratch_that_is_dropped_and_a_world_restored_give_the_same_bits() {
 
 #[test]
 fn huge_numbers_give_an_error_or_numbers_never_a_panic() {
+    let mut wrong = Complaints::default();
     for (mass, speed, size) in [(1e-6, 1e7, 1e-3), (1e12, 1e6, 1e4), (1.0, 1e12, 1.0), (1e-9, 1.0, 1e5), (1e15, 0.0, 0.1)] {
         let mut scene = Scene::new("huge");
         scene.body(ground(0.5));
@@ -331,7 +349,7 @@ fn huge_numbers_give_an_error_or_numbers_never_a_panic() {
             }
             for id in world.body_ids() {
                 let (pose, Twist { linear, angular }) = (world.pose(id).unwrap(), world.velocity(id).unwrap());
-                assert!(pose.position.is_finite() && linear.is_finite() && angular.is_finite(), "{mass} {speed} {size}");
+                wrong.unless(pose.position.is_finite() && linear.is_finite() && angular.is_finite(), || format!("{mass} {speed} {size}"));
             }
         }
     }
