@@ -29,7 +29,11 @@ pub(crate) const ENTRY: Entry = Entry {
     collides: true,
     summary: "A hanging bridge with loops in deck and ropes bears what falls on it.",
     parameters: &[
-        Parameter::switch("rings", 0.0, "1: rings of six bodies that are not convex fall on it, 0: pairs of jointed blocks"),
+        Parameter::switch(
+            "rings",
+            0.0,
+            "1: rings of six bodies that are not convex fall on it, 0: pairs of jointed blocks",
+        ),
         Parameter::count("pairs", 81.0, 0.0, 500.0, "number of pairs of blocks"),
         Parameter::count("loops", 60.0, 0.0, 500.0, "number of rings"),
     ],

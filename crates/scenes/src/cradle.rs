@@ -50,7 +50,8 @@ fn cradle(values: &Values) -> Result<Scene, ParameterError> {
         let turn = DQuat::from_rotation_y(angle);
         let at = hang + top - turn * top;
         let name = format!("ball{k}");
-        let steel = Shape::new(Geometry::Sphere { radius: RADIUS }).friction(0.0).restitution(values.real("restitution"));
+        let steel =
+            Shape::new(Geometry::Sphere { radius: RADIUS }).friction(0.0).restitution(values.real("restitution"));
         let mut ball = Body::new(&name).at(at).oriented(wxyz(turn)).with_density(DENSITY).placed_shape(steel);
         let eye = DVec3::Z * RADIUS;
         for side in [-1.0, 1.0] {

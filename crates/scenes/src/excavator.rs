@@ -34,7 +34,13 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "An 8 t excavator holds or swings a full bucket on hydraulic rams.",
     parameters: &[
         Parameter::real("load", 1000.0, 0.0, 20000.0, "kg", "soil in the bucket"),
-        Parameter::count("motion", 0.0, 0.0, 2.0, "1: lift, reach out, empty the bucket and swing, 2: dig in boxes, 0: hold"),
+        Parameter::count(
+            "motion",
+            0.0,
+            0.0,
+            2.0,
+            "1: lift, reach out, empty the bucket and swing, 2: dig in boxes, 0: hold",
+        ),
     ],
     build: |values| Ok(machine(values)),
 };

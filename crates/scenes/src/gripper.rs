@@ -58,7 +58,8 @@ fn gripper(values: &Values) -> Scene {
     let press = values.real("margin") * mass * 9.81 / (2.0 * friction);
     for (name, side) in [("left finger", -1.0), ("right finger", 1.0)] {
         let at = center + DVec3::X * side * (BOX_EDGE + FINGER[0]) / 2.0;
-        let mut arm = block(DVec3::Z * (CARRIAGE_ABOVE + FINGER[2] / 2.0) / 2.0, [0.06, 0.1, CARRIAGE_ABOVE - FINGER[2] / 2.0]);
+        let mut arm =
+            block(DVec3::Z * (CARRIAGE_ABOVE + FINGER[2] / 2.0) / 2.0, [0.06, 0.1, CARRIAGE_ABOVE - FINGER[2] / 2.0]);
         silent(&mut arm);
         scene.body(Body::new(name).at(at).with_mass(FINGER_MASS).placed_shape(rough(FINGER)).placed_shape(arm));
         let rail = Joint::slider(format!("{name} rail"), "carriage", name, at + DVec3::Z * CARRIAGE_ABOVE, DVec3::X);

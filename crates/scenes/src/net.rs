@@ -76,7 +76,8 @@ fn net(values: &Values) -> Scene {
     let mut random = Seeded::new(15);
     let reach = (0.25 * meshes as f64 * SPACING).max(0.01);
     for k in 0..values.count("boxes") {
-        let at = DVec3::new(random.between(-reach, reach), random.between(-reach, reach), HEIGHT + 1.0 + 1.3 * k as f64);
+        let at =
+            DVec3::new(random.between(-reach, reach), random.between(-reach, reach), HEIGHT + 1.0 + 1.3 * k as f64);
         let turn = DQuat::from_axis_angle(random.direction(), random.between(0.0, 1.0));
         let cube = Shape::new(Geometry::Box { size: [BOX_EDGE; 3] }).groups(OTHER, OTHER | NET);
         scene.body(Body::new(format!("box{k}")).at(at).oriented(wxyz(turn)).with_mass(20.0).placed_shape(cube));

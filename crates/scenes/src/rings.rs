@@ -40,8 +40,7 @@ fn rings(values: &Values) -> Scene {
     let mut ground = Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION));
     for pole in 0..poles {
         let post = Geometry::Cylinder { radius: POLE_RADIUS, length: POLE_HEIGHT };
-        ground =
-            ground.placed_shape(Shape::new(post).at(foot(pole) + DVec3::Z * POLE_HEIGHT / 2.0).friction(FRICTION));
+        ground = ground.placed_shape(Shape::new(post).at(foot(pole) + DVec3::Z * POLE_HEIGHT / 2.0).friction(FRICTION));
     }
     scene.body(ground);
     let mut random = Seeded::new(360);

@@ -37,7 +37,7 @@ fn middle() -> Vec<Bone> {
     vec![
         ("lumbar", "pelvis", [0.1, 0.0, 0.0], [0.22, 0.0, 0.0], 0.04, Hang::Ball),
         ("abdomen", "lumbar", [0.22, 0.0, 0.0], [0.34, 0.0, 0.0], 0.04, Hang::Ball),
-        ("chest", "abdomen", [0.34, 0.0, 0.0], [0.6, 0.0, 0.0], 0.1, Hang::Ball),
+        ("chest", "abdomen", [0.44, 0.0, 0.0], [0.6, 0.0, 0.0], 0.1, Hang::Ball),
         ("neck", "chest", [0.68, 0.0, 0.0], [0.78, 0.0, 0.0], 0.03, Hang::Ball),
         ("skull", "neck", [0.8, 0.0, 0.0], [0.93, 0.0, 0.0], 0.08, Hang::Ball),
     ]

@@ -81,7 +81,8 @@ fn road_wheel(k: i32) -> DVec3 {
 fn tank(values: &Values) -> Scene {
     let mut scene = Scene { step: Stepping { dt: 1.0 / 120.0, duration: 8.0 }, ..Scene::default() };
     let table = values.real("table");
-    let mut ground = Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION).groups(GROUND, !0));
+    let mut ground =
+        Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION).groups(GROUND, !0));
     if table > 0.0 {
         let top = block(DVec3::new(-0.5, 0.0, table / 2.0), [5.0, 4.0, table]);
         ground = ground.placed_shape(top.friction(FRICTION).groups(GROUND, !0));
@@ -113,7 +114,9 @@ fn add_wheels(scene: &mut Scene, side: &str, center: DVec3, speed: f64) {
     let inner = GEAR_RADIUS * (std::f64::consts::FRAC_PI_2 / ON_GEAR as f64).cos() - LINK_THICKNESS / 2.0 - PLAY;
     let corner_radius = inner / (std::f64::consts::FRAC_PI_2 / ON_GEAR as f64).cos();
     let mut axle = |name: String, at: DVec3, geometry: Shape, mass: f64, motor: Option<Motor>| {
-        scene.body(Body::new(&name).at(at).with_mass(mass).placed_shape(geometry.friction(FRICTION).groups(GEAR, TREAD)));
+        scene.body(
+            Body::new(&name).at(at).with_mass(mass).placed_shape(geometry.friction(FRICTION).groups(GEAR, TREAD)),
+        );
         let mut joint = Joint::hinge(format!("{name} axle"), "hull", &name, at, DVec3::Y);
         if let Some(motor) = motor {
             joint = joint.with(Coordinate::of("angle").motor(motor));
@@ -122,7 +125,9 @@ fn add_wheels(scene: &mut Scene, side: &str, center: DVec3, speed: f64) {
     };
     for (part, forward) in [("front", 1.0), ("rear", -1.0)] {
         // a flat looks up, so that corners meet the pins of the start
-        let corner = |k: usize| corner_radius * heading((k as f64) * std::f64::consts::PI / ON_GEAR as f64 - std::f64::consts::FRAC_PI_2);
+        let corner = |k: usize| {
+            corner_radius * heading((k as f64) * std::f64::consts::PI / ON_GEAR as f64 - std::f64::consts::FRAC_PI_2)
+        };
         let points = (0..2 * ON_GEAR)
             .flat_map(|k| [-half, half].map(|y| (in_xz(corner(k)) + DVec3::Y * y).to_array()))
             .collect();

@@ -241,12 +241,16 @@ impl Complaints {
 
     pub fn close(&mut self, what: &str, value: f64, expected: f64, tolerance: f64) {
         let off = (value - expected).abs();
-        self.unless(off <= tolerance, || format!("{what}: {value} instead of {expected}, off by {off:.3e}, allowed {tolerance:.1e}"));
+        self.unless(off <= tolerance, || {
+            format!("{what}: {value} instead of {expected}, off by {off:.3e}, allowed {tolerance:.1e}")
+        });
     }
 
     pub fn near(&mut self, what: &str, value: DVec3, expected: DVec3, tolerance: f64) {
         let off = value.distance(expected);
-        self.unless(off <= tolerance, || format!("{what}: {value:.6} instead of {expected:.6}, off by {off:.3e}, allowed {tolerance:.1e}"));
+        self.unless(off <= tolerance, || {
+            format!("{what}: {value:.6} instead of {expected:.6}, off by {off:.3e}, allowed {tolerance:.1e}")
+        });
     }
 }
 
