@@ -530,6 +530,7 @@ impl World {
             );
         }
         body.set_twist(Twist { linear, angular });
+        body.supported = false;
         self.disturbed = true;
         Ok(())
     }

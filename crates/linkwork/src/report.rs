@@ -77,7 +77,7 @@ pub enum Warning {
     },
     /// Contacts that press against each other so that no impulses can meet all of them: overlap is shared among them.
     Jam {
-        /// Two bodies of the jammed ones that touch.
+        /// Two bodies that touch in the island that jams.
         a: BodyId,
         /// The other.
         b: BodyId,
@@ -154,7 +154,7 @@ pub struct StepReport {
     pub contacts: u32,
     /// Mean sweeps over bounded rows, and iterations of the contact solver.
     pub contact_iterations: f64,
-    /// Deepest overlap of shapes, m.
+    /// Deepest overlap of shapes at the start of the step, m.
     pub penetration_m: f64,
     /// Rows that others imply.
     pub redundant_rows: usize,

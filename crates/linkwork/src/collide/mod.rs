@@ -63,6 +63,8 @@ pub(crate) struct ContactPoint {
     pub impulse_n: f64,
     /// World vector across the normal.
     pub impulse_t: DVec3,
+    /// Normal impulse of bounces in the last step; not carried over.
+    pub blow: f64,
 }
 
 /// Contact points of two bodies along one normal.

@@ -27,7 +27,7 @@ impl Contacts {
     pub(super) fn bounce(
         &mut self,
         island: &mut Island,
-        world: &World,
+        world: &mut World,
         mechanisms: &mut [Mechanism],
         first_state: usize,
         h: f64,
@@ -41,6 +41,7 @@ impl Contacts {
         let before: Vec<DVec3> = self.states[first_state..].iter().map(|s| s.motion().v).collect();
         let mut met: Vec<f64> = vec![f64::INFINITY; before.len()];
         for _ in 0..MOST_BLOWS {
+            let manifolds = &world.collisions.manifolds;
             bounces.entries.clear();
             bounces.struck.clear();
             let mut k = 0;
@@ -90,30 +91,32 @@ impl Contacts {
     fn take_blows(
         &mut self,
         island: &mut Island,
-        world: &World,
+        world: &mut World,
         mechanisms: &mut [Mechanism],
         blows: &[Entry],
         struck: &[usize],
     ) {
-        let manifolds = &world.collisions.manifolds;
         let (mut k, mut next) = (0, 0);
         for &m in &island.manifolds {
-            let manifold = &manifolds[m as usize];
-            for point in manifold.points() {
+            let manifold = world.collisions.manifolds[m as usize];
+            let mut updated = manifold;
+            for point in updated.points_mut() {
                 if struck.get(next) == Some(&k) {
-                    let rows = super::contact_rows(world, manifold, point);
-                    self.push_point(mechanisms, manifold, &rows, &blows[next].impulse);
+                    let rows = super::contact_rows(world, &manifold, point);
+                    self.push_point(mechanisms, &manifold, &rows, &blows[next].impulse);
+                    point.blow += blows[next].impulse[0];
                     next += 1;
                 }
                 k += 1;
             }
+            world.collisions.manifolds[m as usize] = updated;
         }
         for &m in &island.mechanisms {
             mechanisms[m as usize].take_blow();
         }
         let mut k = 0;
         for &m in &island.manifolds {
-            let manifold = &manifolds[m as usize];
+            let manifold = &world.collisions.manifolds[m as usize];
             for point in manifold.points() {
                 let rows = super::contact_rows(world, manifold, point);
                 island.problem.entries[k].b = self.contact_velocity(world, mechanisms, manifold, &rows);

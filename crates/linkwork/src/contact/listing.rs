@@ -21,7 +21,7 @@ pub struct Contact {
     pub normal: DVec3,
     /// Overlap at the start of the last step, m.
     pub depth: f64,
-    /// Mean force on b over the last step, friction included, N; a feels the opposite.
+    /// Mean force on b over the last step, sticking friction and bounces included, N; a feels the opposite.
     pub force: DVec3,
 }
 
@@ -55,7 +55,7 @@ impl World {
         let dt = self.last_step;
         self.collisions.manifolds.iter().flat_map(move |m| {
             let bodies = self.body_at(m.a as usize).zip(self.body_at(m.b as usize));
-            let pushing = m.points().iter().filter(|p| p.impulse_n > 0.0);
+            let pushing = m.points().iter().filter(|p| p.impulse_n + p.blow > 0.0);
             pushing.filter_map(move |p| {
                 let (a, b) = bodies?;
                 Some(Contact {
@@ -66,7 +66,7 @@ impl World {
                     point: p.position,
                     normal: m.normal,
                     depth: -p.gap,
-                    force: (m.normal * p.impulse_n + p.impulse_t) / dt,
+                    force: (m.normal * (p.impulse_n + p.blow) + p.impulse_t) / dt,
                 })
             })
         })
@@ -91,13 +91,21 @@ impl World {
         })
     }
 
+    /// What overlaps a sensor: both bodies and the indices of their shapes, one of which is the sensor.
+    pub fn sensor_touches(&self) -> impl Iterator<Item = ((BodyId, usize), (BodyId, usize))> {
+        self.collisions.sensors.iter().filter_map(|t| {
+            let (a, b) = (self.body_at(t.body_a as usize)?, self.body_at(t.body_b as usize)?);
+            Some(((a, t.shape_a as usize), (b, t.shape_b as usize)))
+        })
+    }
+
     /// Takes note of what pushes after a step.
     pub(crate) fn note_touching(&mut self, dt: f64) {
         self.last_step = dt;
         std::mem::swap(&mut self.touched, &mut self.touching);
         self.touching.clear();
         for m in &self.collisions.manifolds {
-            let impulse: f64 = m.points().iter().map(|p| p.impulse_n).sum();
+            let impulse: f64 = m.points().iter().map(|p| p.impulse_n + p.blow).sum();
             if impulse > 0.0 {
                 let owner = |collider: u32| self.collisions.owner(collider);
                 let ((a, shape_a), (b, shape_b)) = (owner(m.collider_a), owner(m.collider_b));

@@ -93,6 +93,8 @@ pub(crate) struct Contacts {
     states: Vec<Free>,
     first_coordinate: Vec<u32>,
     mechanism_count: usize,
+    /// By unit: whether a contact pushes it.
+    pushed: Vec<bool>,
     bounces: Bounces,
 }
 
@@ -131,6 +133,8 @@ impl Contacts {
         for (k, &slot) in free.iter().enumerate() {
             self.unit[slot as usize] = (mechanisms.len() + k) as u32;
         }
+        self.pushed.clear();
+        self.pushed.resize(mechanisms.len() + free.len(), false);
         self.parent.clear();
         self.parent.extend(0..(mechanisms.len() + free.len()) as u32);
     }
@@ -295,30 +299,15 @@ impl Contacts {
         }
         self.take_impulses(island, world, mechanisms, contacts, h, rigid);
         for &m in &island.mechanisms {
-            let touched = self.is_supported(island, world, m, contacts);
+            let touched = self.pushed[m as usize];
             let advance = mechanisms[m as usize].finish_contact(h, params, touched);
             done(m as usize, &advance);
         }
         for k in first_state..self.states.len() {
             let unit = self.unit[self.states[k].slot as usize];
-            let touched = self.is_supported(island, world, unit, contacts);
+            let touched = self.pushed[unit as usize];
             self.states[k].advance(&world.bodies, world.gravity, h, touched);
         }
-    }
-
-    /// Whether a contact of the island pushes a unit.
-    fn is_supported(&self, island: &Island, world: &World, unit: u32, contacts: usize) -> bool {
-        let mut entries = island.problem.entries[..contacts].iter();
-        for &k in &island.manifolds {
-            let manifold = &world.collisions.manifolds[k as usize];
-            let mine = self.unit[manifold.a as usize] == unit || self.unit[manifold.b as usize] == unit;
-            for entry in entries.by_ref().take(manifold.points().len()) {
-                if mine && entry.impulse[0] > 0.0 {
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     fn motion(&self, world: &World, mechanisms: &[Mechanism], slot: u32) -> Motion {
@@ -363,6 +352,15 @@ impl Contacts {
             }
             let size = (problem.data.len() as u32 - data) / 3;
             *side = Side { first, size, data };
+        }
+        // two bodies of one mechanism: one side, with the rows of both
+        if sides[0].size > 0 && sides[1].size > 0 && sides[0].first == sides[1].first {
+            let [a, b] = sides;
+            for k in 0..3 * a.size as usize {
+                problem.data[a.data as usize + k] += problem.data[b.data as usize + k];
+            }
+            problem.data.truncate(b.data as usize);
+            sides[1] = Side::default();
         }
         let velocity = self.contact_velocity(world, mechanisms, manifold, &rows);
         problem.entries.push(Entry {
@@ -416,9 +414,10 @@ impl Contacts {
                 if rigid {
                     entry.target = if gap > 0.0 { -gap / h } else { (-PUSH_OUT * gap / h).min(FASTEST_PUSH) };
                 } else {
-                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + RELAXATION);
+                    let time = relaxation(manifold);
+                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
                     let slip = mu * old[1].hypot(old[2]);
-                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + RELAXATION) };
+                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + time) };
                     entry.target = approach.min(FASTEST_PUSH) - slip;
                     entry.start = [0.0, held[0], held[1]];
                 }
@@ -474,6 +473,7 @@ impl Contacts {
             if unit == NONE {
                 continue;
             }
+            self.pushed[unit as usize] |= impulse[0] > 0.0;
             for (row, &p) in rows.iter().zip(impulse) {
                 if (unit as usize) < mechanisms.len() {
                     mechanisms[unit as usize].push(row, p, local, is_b);
@@ -507,7 +507,7 @@ impl Contacts {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
                         // the spring of sticking friction, without the damping that acts with it
-                        let spring = entry.stiffness * h / (h + RELAXATION);
+                        let spring = entry.stiffness * h / (h + relaxation(&manifold));
                         let m = [1, 2].map(|s| entry.start[s] - spring * entry.velocity[s]);
                         let Law::Cone(mu) = entry.law else { continue };
                         let (length, most) = (m[0].hypot(m[1]), mu * entry.impulse[0]);
@@ -553,6 +553,11 @@ fn contact_rows(world: &World, manifold: &Manifold, point: &ContactPoint) -> [Ro
     let lever = |slot: u32| point.position - world.bodies.at(slot as usize).map_or(DVec3::ZERO, |b| b.x);
     let (ra, rb) = (lever(manifold.a), lever(manifold.b));
     [n, t1, t2].map(|d| Row { lin: d, ang_a: -ra.cross(d), ang_b: rb.cross(d) })
+}
+
+/// The time in which overlap is pushed out, s: damping by stiffness.
+fn relaxation(manifold: &Manifold) -> f64 {
+    manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
 }
 
 /// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them; more under load.

@@ -213,20 +213,66 @@ impl Laid {
                 }
             }
         }
+        let mut tiles = Tiles::default();
         for entry in &problem.entries {
             let slope = entry.slope(&entry.velocity);
             let rows = entry.rows();
             if slope[..rows].iter().flatten().all(|s| *s == 0.0) {
                 continue;
             }
-            for side in entry.sides.iter().filter(|s| s.size > 0) {
-                self.add(problem, entry.rows(), &slope, side, side, reference);
+            let [a, b] = &entry.sides;
+            if rows == 3 && [a.size, b.size].iter().all(|&s| s == 0 || s == BLOCK) {
+                self.add_small(problem, &slope, a, b, &mut tiles);
+                continue;
             }
-            if entry.sides[0].size > 0 && entry.sides[1].size > 0 {
-                self.add(problem, rows, &slope, &entry.sides[0], &entry.sides[1], reference);
+            for side in entry.sides.iter().filter(|s| s.size > 0) {
+                self.add(problem, rows, &slope, side, side);
+            }
+            if a.size > 0 && b.size > 0 {
+                self.add(problem, rows, &slope, a, b);
             }
         }
+        self.read_diagonal(reference);
         self.ldlt.factor(reference, 1e-15);
+    }
+
+    fn read_diagonal(&mut self, reference: &mut [f64]) {
+        for (unit, &(first, size)) in self.units.iter().enumerate() {
+            for (k, block) in (self.first_block[unit]..self.first_block[unit + 1]).enumerate() {
+                let place = self.place[block as usize];
+                let m = (size - k as u32 * BLOCK).min(BLOCK) as usize;
+                let row = self.row[first as usize + k * BLOCK as usize] as usize;
+                let Some(tile) = self.ldlt.target(place, place) else { continue };
+                for r in 0..m {
+                    reference[row + r] = self.ldlt.values_mut()[tile as usize + r * (m + 1)];
+                }
+            }
+        }
+    }
+
+    /// The usual case: bodies without joints. Points of one manifold follow each other and share their tiles.
+    fn add_small(&mut self, problem: &Problem, slope: &[[f64; 3]; 3], a: &Side, b: &Side, tiles: &mut Tiles) {
+        let key = Some([a, b].map(|s| (s.size > 0).then_some(s.first)));
+        if tiles.key != key {
+            tiles.key = key;
+            let place = |s: &Side| (s.size > 0).then(|| self.place[self.first_block[self.unit_of(s)] as usize]);
+            let (pa, pb) = (place(a), place(b));
+            let own = |p: Option<u32>| p.and_then(|p| self.ldlt.target(p, p));
+            tiles.own = [own(pa), own(pb)];
+            tiles.between = pa.zip(pb).and_then(|(i, k)| self.ldlt.target(i.max(k), i.min(k)));
+            tiles.a_is_later = pa > pb;
+        }
+        let rows = |s: &Side| problem.data[s.data as usize..].first_chunk::<18>();
+        let values = self.ldlt.values_mut();
+        for (side, tile) in [a, b].into_iter().zip(tiles.own) {
+            if let (Some(tile), Some(g)) = (tile, rows(side)) {
+                add_product(slope, g, g, &mut values[tile as usize..tile as usize + 36]);
+            }
+        }
+        if let (Some(tile), Some(ga), Some(gb)) = (tiles.between, rows(a), rows(b)) {
+            let (later, earlier) = if tiles.a_is_later { (ga, gb) } else { (gb, ga) };
+            add_product(slope, later, earlier, &mut values[tile as usize..tile as usize + 36]);
+        }
     }
 
     fn unit_of(&self, side: &Side) -> usize {
@@ -234,15 +280,7 @@ impl Laid {
     }
 
     /// Adds Gᵢᵀ S G_k to the tiles of two sides (all of them for one side with itself).
-    fn add(
-        &mut self,
-        problem: &Problem,
-        rows: usize,
-        slope: &[[f64; 3]; 3],
-        i: &Side,
-        k: &Side,
-        reference: &mut [f64],
-    ) {
+    fn add(&mut self, problem: &Problem, rows: usize, slope: &[[f64; 3]; 3], i: &Side, k: &Side) {
         let own = i.first == k.first;
         let (ui, uk) = (self.unit_of(i), self.unit_of(k));
         let (ni, nk) = (i.size as usize, k.size as usize);
@@ -281,13 +319,34 @@ impl Laid {
                         }
                     }
                 }
-                if own && pi == pk {
-                    let first = self.row[(i.first as usize) + from_i] as usize;
-                    for a in 0..mi {
-                        reference[first + a] = values[a * (mk + 1)];
-                    }
-                }
             }
+        }
+    }
+}
+
+/// Where the tiles of two bodies stand.
+#[derive(Default)]
+struct Tiles {
+    /// First coordinates of both, of those that have any.
+    key: Option<[Option<u32>; 2]>,
+    own: [Option<u32>; 2],
+    between: Option<u32>,
+    a_is_later: bool,
+}
+
+/// tile += Gᵢᵀ S G_k for three rows on six coordinates.
+#[inline]
+fn add_product(s: &[[f64; 3]; 3], gi: &[f64; 18], gk: &[f64; 18], tile: &mut [f64]) {
+    let (gi, gk) = (gi.as_chunks::<6>().0, gk.as_chunks::<6>().0);
+    let mut sg = [[0.0; 6]; 3];
+    for r in 0..3 {
+        for c in 0..6 {
+            sg[r][c] = s[r][0] * gi[0][c] + s[r][1] * gi[1][c] + s[r][2] * gi[2][c];
+        }
+    }
+    for (a, line) in tile.as_chunks_mut::<6>().0.iter_mut().enumerate() {
+        for c in 0..6 {
+            line[c] += sg[0][a] * gk[0][c] + sg[1][a] * gk[1][c] + sg[2][a] * gk[2][c];
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Right-looking; the targets of all updates are a flat list made once, so that no index is searched in a step.
 
 use super::BlockPattern;
-use super::kernels::{UpdateKernel, invert_dropping, update_kernel, with_size};
+use super::kernels::{PanelKernel, UpdateKernel, invert_dropping, panel_kernel, update_kernel, with_size};
 use super::ordering::elimination_tree;
 
 #[derive(Clone, Copy)]
@@ -46,10 +46,11 @@ struct Column {
 pub(crate) struct BlockLdlt {
     columns: Vec<Column>,
     row_blocks: Vec<RowBlock>,
+    /// What turns each row block's tile into one of L.
+    panel_kernels: Vec<PanelKernel>,
     updates: Vec<Update>,
-    /// Diagonal blocks and, below them, panels: A before, L (and garbage on the diagonal) after.
+    /// Diagonal blocks and, below them, panels: A before, D⁻¹ and L after.
     values: Vec<f64>,
-    inverse: Vec<f64>,
     reference: Vec<f64>,
     panel_t: Vec<f64>,
     dropped: Vec<bool>,
@@ -104,6 +105,7 @@ impl BlockLdlt {
         }
         let mut columns = Vec::with_capacity(n);
         let mut row_blocks: Vec<RowBlock> = Vec::new();
+        let mut panel_kernels = Vec::new();
         let mut offset = 0_u32;
         let mut largest_panel = 0;
         for j in 0..n {
@@ -114,6 +116,7 @@ impl BlockLdlt {
             for &i in &structure[j] {
                 let size = sizes[i as usize];
                 row_blocks.push(RowBlock { block: i, row: first_row[i as usize], tile: offset, size });
+                panel_kernels.push(panel_kernel(size, sizes[j]));
                 offset += u32::from(size) * m;
             }
             largest_panel = largest_panel.max(offset - panel);
@@ -130,9 +133,9 @@ impl BlockLdlt {
         let mut factor = BlockLdlt {
             columns,
             row_blocks,
+            panel_kernels,
             updates: Vec::new(),
             values: vec![0.0; offset as usize],
-            inverse: vec![0.0; offset as usize],
             reference: vec![0.0; first_row[n] as usize],
             panel_t: vec![0.0; largest_panel as usize],
             dropped: vec![false; first_row[n] as usize],
@@ -202,40 +205,21 @@ impl BlockLdlt {
     fn eliminate<const M: usize>(&mut self, j: usize, fraction: f64) {
         let c = self.columns[j];
         let row = c.row as usize;
-        let diagonal = c.diagonal as usize..c.diagonal as usize + M * M;
-        let mask = invert_dropping::<M>(
-            &self.values[diagonal.clone()],
-            &self.reference[row..row + M],
-            fraction,
-            &mut self.inverse[diagonal.clone()],
-        );
+        let diagonal = c.diagonal as usize;
+        let (before, panel) = self.values.split_at_mut(c.panel as usize);
+        let inverse = &mut before[diagonal..diagonal + M * M];
+        let mask = invert_dropping::<M>(inverse, &self.reference[row..row + M], fraction);
         for k in 0..M {
             let out = mask >> k & 1 == 1;
             self.dropped[row + k] = out;
             // a row that touches nothing that can move is empty, not redundant
             self.dropped_count += usize::from(out && self.reference[row + k] > 0.0);
         }
-        if c.rows.0 == c.rows.1 {
-            return;
-        }
         // keep Bᵀ by tiles, put L = B D⁻¹ in place of B
-        let (inverse, _) = self.inverse[diagonal].as_chunks::<M>();
-        for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
-            let size = b.size as usize;
+        let blocks = c.rows.0 as usize..c.rows.1 as usize;
+        for (b, kernel) in self.row_blocks[blocks.clone()].iter().zip(&self.panel_kernels[blocks]) {
             let start = (b.tile - c.panel) as usize;
-            let tile = &mut self.values[b.tile as usize..b.tile as usize + size * M];
-            let (tile, _) = tile.as_chunks_mut::<M>();
-            let bt = &mut self.panel_t[start..start + size * M];
-            for (r, line) in tile.iter_mut().enumerate() {
-                let mut out = [0.0; M];
-                for s in 0..M {
-                    bt[s * size + r] = line[s];
-                    for k in 0..M {
-                        out[k] += line[s] * inverse[s][k];
-                    }
-                }
-                *line = out;
-            }
+            kernel(&mut panel[start..], inverse, &mut self.panel_t[start..]);
         }
         // every target lies in a later column
         let (panel, later) = self.values.split_at_mut(c.panel_end as usize);
@@ -253,19 +237,18 @@ impl BlockLdlt {
         for c in &self.columns {
             with_size!(c.size, M => self.ahead::<M>(c, x));
         }
-        for c in &self.columns {
-            with_size!(c.size, M => self.scale::<M>(c, x));
-        }
         for c in self.columns.iter().rev() {
             with_size!(c.size, M => self.back::<M>(c, x));
         }
     }
 
+    /// Takes column j of L out of the rows below, then divides by D.
     #[inline(always)]
     fn ahead<const M: usize>(&self, c: &Column, x: &mut [f64]) {
         let row = c.row as usize;
         let (head, tail) = x.split_at_mut(row + M);
-        let xj: &[f64; M] = head[row..].first_chunk().expect("M entries");
+        let place: &mut [f64; M] = head[row..].first_chunk_mut().expect("M entries");
+        let xj = *place;
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
             let tile = &self.values[b.tile as usize..b.tile as usize + b.size as usize * M];
             let (tile, _) = tile.as_chunks::<M>();
@@ -278,19 +261,14 @@ impl BlockLdlt {
                 *y -= sum;
             }
         }
-    }
-
-    #[inline(always)]
-    fn scale<const M: usize>(&self, c: &Column, x: &mut [f64]) {
-        let (inverse, _) = self.inverse[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>();
-        let xj: &mut [f64; M] = x[c.row as usize..].first_chunk_mut().expect("M entries");
+        let (inverse, _) = self.values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>();
         let mut out = [0.0; M];
         for s in 0..M {
             for k in 0..M {
                 out[k] += inverse[s][k] * xj[s];
             }
         }
-        *xj = out;
+        *place = out;
     }
 
     #[inline(always)]

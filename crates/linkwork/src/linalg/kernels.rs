@@ -57,11 +57,37 @@ pub(crate) fn update_kernel(mi: u8, mj: u8, mk: u8) -> UpdateKernel {
     with_size!(mi, MI => with_size!(mj, MJ => with_size!(mk, MK => update::<MI, MJ, MK>)))
 }
 
-/// Inverse of the symmetric block `a` on its independent rows, zero on the others: scalar LDLᵀ in which a pivot below
+/// tile (N×M, row by row) ← tile · inverse, with the tile's transpose kept in `bt`.
+pub(crate) type PanelKernel = fn(&mut [f64], &[f64], &mut [f64]);
+
+fn divide_panel<const N: usize, const M: usize>(tile: &mut [f64], inverse: &[f64], bt: &mut [f64]) {
+    let (tile, _) = tile.as_chunks_mut::<M>();
+    let (inverse, _) = inverse.as_chunks::<M>();
+    let (bt, _) = bt.as_chunks_mut::<N>();
+    let (tile, inverse, bt) = (&mut tile[..N], &inverse[..M], &mut bt[..M]);
+    for r in 0..N {
+        let line = tile[r];
+        let mut out = [0.0; M];
+        for s in 0..M {
+            bt[s][r] = line[s];
+            for k in 0..M {
+                out[k] += line[s] * inverse[s][k];
+            }
+        }
+        tile[r] = out;
+    }
+}
+
+/// The panel kernel for a row block of n rows in a column of m.
+pub(crate) fn panel_kernel(n: u8, m: u8) -> PanelKernel {
+    with_size!(n, N => with_size!(m, M => divide_panel::<N, M>))
+}
+
+/// Replaces the symmetric block `a` by its inverse on its independent rows, zero on the others: scalar LDLᵀ in which a pivot below
 /// `fraction` of its reference, or of the other sign, is dropped (its impulse is zero). Returns the mask of dropped rows.
-pub(crate) fn invert_dropping<const M: usize>(a: &[f64], reference: &[f64], fraction: f64, out: &mut [f64]) -> u8 {
-    let (a, _) = a.as_chunks::<M>();
-    let (out, _) = out.as_chunks_mut::<M>();
+pub(crate) fn invert_dropping<const M: usize>(a: &mut [f64], reference: &[f64], fraction: f64) -> u8 {
+    let (a, _) = a.as_chunks_mut::<M>();
+    let (a, reference) = (&mut a[..M], &reference[..M]);
     let mut l = [[0.0; M]; M];
     let mut inverse_d = [0.0; M];
     let mut d = [0.0; M];
@@ -103,8 +129,8 @@ pub(crate) fn invert_dropping<const M: usize>(a: &[f64], reference: &[f64], frac
             for s in i..M {
                 e += w[s][i] * inverse_d[s] * w[s][j];
             }
-            out[i][j] = e;
-            out[j][i] = e;
+            a[i][j] = e;
+            a[j][i] = e;
         }
     }
     dropped

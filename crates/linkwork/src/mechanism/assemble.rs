@@ -3,13 +3,19 @@
 use super::layout::{HubTile, Product};
 use crate::linalg::kernels::with_size;
 
+/// tile (N × K) += scale · Ĵ_i Ĵ_kᵀ.
+pub(super) type ProductKernel = fn(&mut [f64], &[f64], &[f64], f64);
+
+/// The product kernel for n rows of i and k rows of k.
+pub(super) fn product_kernel(n: u8, k: u8) -> ProductKernel {
+    with_size!(n, N => with_size!(k, K => add_product::<N, K>))
+}
+
 /// Adds every product to its tile.
 pub(super) fn sum_products(products: &[Product], jacobian: &[f64], values: &mut [f64]) {
     for p in products {
-        let i = &jacobian[p.i as usize..p.i as usize + 6 * p.rows_i as usize];
-        let k = &jacobian[p.k as usize..p.k as usize + 6 * p.rows_k as usize];
-        let tile = &mut values[p.target as usize..p.target as usize + p.rows_i as usize * p.rows_k as usize];
-        with_size!(p.rows_k, K => add_product::<K>(i.as_chunks::<6>().0, k, p.scale, tile));
+        let tile = &mut values[p.target as usize..];
+        (p.kernel)(tile, &jacobian[p.i as usize..], &jacobian[p.k as usize..], p.scale);
     }
 }
 
@@ -36,20 +42,22 @@ pub(super) fn write_hubs(tiles: &[HubTile], diagonals: &[u32], jacobian: &[f64],
     }
 }
 
-#[inline(always)]
-fn add_product<const K: usize>(i: &[[f64; 6]], k: &[f64], scale: f64, tile: &mut [f64]) {
-    let (k, _) = k.as_chunks::<6>();
+fn add_product<const N: usize, const K: usize>(tile: &mut [f64], i: &[f64], k: &[f64], scale: f64) {
+    let (tile, i, k) = (tile.as_chunks_mut::<K>().0, i.as_chunks::<6>().0, k.as_chunks::<6>().0);
+    let (tile, i, k) = (&mut tile[..N], &i[..N], &k[..K]);
     let mut t = [[0.0; K]; 6];
     for c in 0..K {
         for s in 0..6 {
             t[s][c] = scale * k[c][s];
         }
     }
-    for (row, out) in i.iter().zip(tile.as_chunks_mut::<K>().0) {
+    for r in 0..N {
+        let mut row = tile[r];
         for s in 0..6 {
             for c in 0..K {
-                out[c] += row[s] * t[s][c];
+                row[c] += i[r][s] * t[s][c];
             }
         }
+        tile[r] = row;
     }
 }

@@ -1,6 +1,6 @@
 //! A mechanism in contact: the same accurate step, with the impulses of contacts between the kick and the move.
 //!
-//! [`Mechanism::begin_contact`] kicks and closes the joints in the velocities; [`Mechanism::free_motions`] gives a basis Q of what
+//! [`Mechanism::begin_contact`] linearises, [`Mechanism::kick_in_contact`] kicks and closes the joints in the velocities; [`Mechanism::free_motions`] gives a basis Q of what
 //! the joints leave free, scaled so that the response to an impulse is QQᵀ; the island solves its contacts in those
 //! coordinates; [`Mechanism::finish_contact`] moves, closes positions and velocities.
 //! Velocities of what touches are those of the middle of the step, so that a body at rest has none.

@@ -12,6 +12,8 @@ const UNCERTAIN: f64 = 0.1;
 /// How far the account of losses goes, as a fraction of the largest kinetic energy so far. The energy of an accurate step
 /// swings (by 1.7 % on a double pendulum at h = 1/60): what it lost it must be able to gain back, or every swing is a loss.
 const LOSSES_KEPT: f64 = 0.02;
+/// The same for the robust step: most of what it loses is damping, but its energy swings a little too.
+const DAMPED_LOSSES_KEPT: f64 = 0.0045;
 /// What all steps together may gain, by the number of times the step was halved. Smaller steps have room of their own, in
 /// which their much smaller errors swing while larger steps are refused.
 const GAINS_KEPT: [f64; MOST_HALVINGS as usize + 1] = [0.0030, 0.0040, 0.0047, 0.0053];
@@ -30,17 +32,19 @@ impl Mechanism {
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;
         let loses_too_much = swings && change < -per_step && !self.dissipates();
         if !gains_too_much && !loses_too_much {
-            self.keep_account(if swings { change } else { change.max(0.0) });
+            self.keep_account(change, if swings { LOSSES_KEPT } else { DAMPED_LOSSES_KEPT });
             return true;
         }
         false
     }
 
-    /// Takes a change of energy to account, which is not overdrawn.
-    pub(super) fn keep_account(&mut self, change: f64) {
+    /// Takes a change of energy to account. Of losses it keeps no more than `floor` of the largest kinetic energy.
+    pub(super) fn keep_account(&mut self, change: f64, floor: f64) {
         let largest = self.account.largest_kinetic.max(self.kinetic_energy());
-        let surplus = if self.dissipates() { 0.0 } else { self.account.surplus + change };
-        self.account = EnergyAccount { surplus: surplus.max(-LOSSES_KEPT * largest), largest_kinetic: largest };
+        let before = self.account.surplus;
+        let surplus = (before + change).max(before.min(-floor * largest));
+        let surplus = if self.dissipates() { 0.0 } else { surplus.max(-LOSSES_KEPT * largest) };
+        self.account = EnergyAccount { surplus, largest_kinetic: largest };
     }
 
     /// The last resort may not gain energy: what it gained is taken out of the motion; where it lifted the bodies by more than

@@ -44,7 +44,7 @@ impl Mechanism {
             self.take_out_gain(energy, h);
         }
         self.remember_accelerations(h);
-        self.keep_account(0.0);
+        self.keep_account(0.0, 0.0);
         iterations
     }
 

@@ -8,6 +8,7 @@
 //! against each other; where a test finds this, hubs are split instead (Tomcin, Sibbing and Kobbelt 2014, section 5) into
 //! parts of equal mass held together by fixation nodes. Either is inside the linear system only: the body stays one.
 
+use super::assemble::{ProductKernel, product_kernel};
 use crate::body::BodyState;
 use crate::joint::{JointModel, JointState};
 use crate::linalg::ordering::elimination_order;
@@ -146,8 +147,7 @@ pub(crate) struct Product {
     /// Jacobian offsets.
     pub i: u32,
     pub k: u32,
-    pub rows_i: u8,
-    pub rows_k: u8,
+    pub kernel: ProductKernel,
     pub target: u32,
     pub scale: f64,
 }
@@ -727,8 +727,7 @@ impl<'w> Builder<'w> {
                     layout.products.push(Product {
                         i: side_i.jacobian,
                         k: side_k.jacobian,
-                        rows_i: layout.nodes[i as usize].rows,
-                        rows_k: layout.nodes[k as usize].rows,
+                        kernel: product_kernel(layout.nodes[i as usize].rows, layout.nodes[k as usize].rows),
                         target,
                         scale: side_i.scale * side_k.scale,
                     });

@@ -39,9 +39,9 @@ pub(super) struct Linearisation {
     /// Rows that must be kept although their pivots are small, sorted; and those of the step before.
     pub needed: Vec<u32>,
     pub needed_before: Vec<u32>,
-    /// Whether a row's impulse is one choice of many, and the dropped rows for which that was found.
+    /// Whether a row's impulse is one choice of many, and how many rows were dropped when that was found.
     pub not_unique: Vec<bool>,
-    pub dropped: Vec<bool>,
+    pub dropped_count: usize,
     /// Whether springs act with their whole impulse before the move.
     pub whole: bool,
     /// The poses, step and laws for which all this holds.
@@ -127,7 +127,7 @@ impl Linearisation {
             needed: Vec::new(),
             needed_before: Vec::new(),
             not_unique: vec![false; layout.rows],
-            dropped: vec![false; layout.rows],
+            dropped_count: 0,
             whole: false,
             held_for: None,
             poses: vec![(DVec3::ZERO, DQuat::IDENTITY); layout.bodies.len()],

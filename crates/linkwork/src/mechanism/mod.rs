@@ -23,6 +23,7 @@ mod stiffness;
 
 use crate::body::Accelerations;
 use crate::joint::{EnergyAccount, JointMemory, MAX_ROWS, Motion, REMEMBERED};
+use crate::linalg::kernels::with_size;
 use crate::math::rotation::LANES;
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
@@ -155,7 +156,7 @@ pub(crate) struct Mechanism {
     error: Vec<f64>,
     /// Whether `error` is that of the poses at which the step ended.
     errors_hold: bool,
-    /// Impulses of the last accurate steps, the latest first.
+    /// Impulses of the last accurate steps, or what curvature asked for, the latest first; and the last impulses.
     past: [Vec<f64>; REMEMBERED],
     last_impulse: Vec<f64>,
     filled: u8,
@@ -258,10 +259,10 @@ impl Mechanism {
             let Some(joint) = joints.at(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
             for (past, remembered) in self.past.iter_mut().zip(&joint.memory.past) {
-                past[row..row + count].copy_from_slice(&remembered[..count]);
+                copy_rows(count, &mut past[row..], remembered);
             }
-            self.last_impulse[row..row + count].copy_from_slice(&joint.memory.impulse[..count]);
-            self.force[row..row + count].copy_from_slice(&joint.memory.force[..count]);
+            copy_rows(count, &mut self.last_impulse[row..], &joint.memory.impulse);
+            copy_rows(count, &mut self.force[row..], &joint.memory.force);
         }
         for joint in self.layout.joints.iter().filter_map(|&slot| joints.at(slot as usize)) {
             let JointMemory { filled, step, account, substep, iterations, .. } = joint.memory;
@@ -297,10 +298,10 @@ impl Mechanism {
             let Some(joint) = joints.at_mut(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
             for (past, remembered) in self.past.iter().zip(&mut joint.memory.past) {
-                remembered[..count].copy_from_slice(&past[row..row + count]);
+                copy_rows(count, remembered, &past[row..]);
             }
-            joint.memory.impulse[..count].copy_from_slice(&self.last_impulse[row..row + count]);
-            joint.memory.force[..count].copy_from_slice(&self.force[row..row + count]);
+            copy_rows(count, &mut joint.memory.impulse, &self.last_impulse[row..]);
+            copy_rows(count, &mut joint.memory.force, &self.force[row..]);
             joint.memory.needed = self.needed_bits(row, count);
             for (mean, sum) in joint.memory.mean_force.iter_mut().zip(&self.force_sum[row..row + count]) {
                 *mean = sum / h;
@@ -317,16 +318,12 @@ impl Mechanism {
             (memory.filled, memory.step, memory.iterations) = (self.filled, self.filled_step, self.last_iterations);
             (memory.account, memory.substep, memory.choice) = (self.account, self.substep, choice);
         }
-        for t in &self.layout.tracked {
-            let Some(joint) = joints.at_mut(t.joint as usize) else { continue };
-            let value = self.values[self.first_value[t.model as usize] as usize + t.coordinate as usize];
-            joint.drives[t.coordinate as usize].value = value;
-        }
         self.bounded.scatter(&self.layout, joints, h);
         for t in &self.layout.tracked {
-            if let Some(joint) = joints.at_mut(t.joint as usize) {
-                joint.drives[t.coordinate as usize].integrate(h);
-            }
+            let Some(joint) = joints.at_mut(t.joint as usize) else { continue };
+            let drive = &mut joint.drives[t.coordinate as usize];
+            drive.value = self.values[self.first_value[t.model as usize] as usize + t.coordinate as usize];
+            drive.integrate(h);
         }
     }
 
@@ -336,7 +333,9 @@ impl Mechanism {
         if self.supported {
             self.catch_up(h);
         }
-        self.linearise_here(h);
+        if disturbed || params.tolerance.is_some() {
+            self.linearise_here(h);
+        }
         if disturbed {
             self.close_velocities();
         }
@@ -657,6 +656,12 @@ pub(crate) fn outside_moved(motion: &Motion, from: &Placed, h: f64) -> Placed {
         return *from;
     }
     Placed::new(from.x + motion.v * h, rotation::renormalised(rotation::exp(motion.w * h) * from.q))
+}
+
+/// Copies the first entries of a joint's rows, with their number known to the compiler: a call would cost more than the copy.
+#[inline(always)]
+fn copy_rows(count: usize, to: &mut [f64], from: &[f64]) {
+    with_size!(count, M => to[..M].copy_from_slice(&from[..M]));
 }
 
 fn hat(i: &Inertia, pose: &Placed, v: DVec3, w: DVec3) -> Hat {

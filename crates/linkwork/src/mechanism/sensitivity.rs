@@ -2,7 +2,7 @@
 //!
 //! A self-stress is a vector n with An = 0. A random combination of all of them is the dropped rows' random impulses y
 //! against the others' answer z = −A⁻¹Ay; where it is not zero, the force is one choice of many. One solve, and only
-//! when the set of dropped rows has changed.
+//! when the self-stresses have changed, not whenever rounding makes another choice of the rows to drop.
 
 use super::Mechanism;
 
@@ -11,19 +11,17 @@ const ZERO: f64 = 1e-6;
 
 impl Mechanism {
     pub(super) fn find_not_unique(&mut self) {
-        let rows = self.layout.rows;
-        let factor = &self.layout.factor;
-        if (0..rows).all(|r| self.linear.dropped[r] == factor.is_dropped(r)) {
+        if self.self_stresses_are_as_before() {
             return;
         }
-        for r in 0..rows {
-            self.linear.dropped[r] = factor.is_dropped(r);
-        }
+        let rows = self.layout.rows;
+        let factor = &self.layout.factor;
+        self.linear.dropped_count = factor.dropped_count();
         self.linear.not_unique.fill(false);
         let mut y = vec![0.0; rows];
         let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
         for r in 0..rows {
-            if self.linear.dropped[r] {
+            if factor.is_dropped(r) {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 y[r] = 1.0 + (seed >> 40) as f64 / (1 << 24) as f64;
             }
@@ -38,12 +36,22 @@ impl Mechanism {
             z[r] = (z[r] + y[r]).abs() * self.linear.mobility[r].abs().sqrt();
         }
         let largest = z.iter().copied().fold(0.0, f64::max);
-        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+        for node in &self.layout.nodes {
             let span = node.row as usize..(node.row + u32::from(node.rows)) as usize;
             if span.clone().any(|r| z[r] > ZERO * largest) {
                 self.linear.not_unique[span].fill(true);
             }
         }
+    }
+
+    /// As many rows are dropped as when the flags were found, and all of them where a self-stress was found: it is the same
+    /// space of self-stresses, from which other rows were chosen.
+    fn self_stresses_are_as_before(&self) -> bool {
+        let factor = &self.layout.factor;
+        let is_flagged =
+            |r: usize| self.linear.not_unique[r] || !factor.is_dropped(r) || self.linear.mobility[r] == 0.0;
+        self.linear.dropped_count == factor.dropped_count()
+            && (self.linear.dropped_count == 0 || (0..self.layout.rows).all(is_flagged))
     }
 
     /// How far rows still move after random velocities were made to fit, relative to the root of their mobility: what

@@ -28,12 +28,15 @@ pub struct Shape {
     #[serde(default = "maximum")]
     pub restitution_combine: Combine,
     /// Resistance to rolling as a lever arm: largest torque per normal force, m. The larger of the two shapes counts.
+    /// Read and kept, but it does not act yet.
     #[serde(default)]
     pub rolling_friction: f64,
     /// Resistance to spinning about the normal as a lever arm, m. The larger of the two shapes counts.
+    /// Read and kept, but it does not act yet.
     #[serde(default)]
     pub spinning_friction: f64,
-    /// Makes contacts soft; rigid if absent. Two soft shapes act as two springs in series.
+    /// Makes contacts of bodies without joints soft; rigid if absent. Two soft shapes act as two springs in series.
+    /// Bodies with joints, and what touches them, are not softened yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softness: Option<Softness>,
     /// The groups the shape belongs to, a bit each.
@@ -42,7 +45,7 @@ pub struct Shape {
     /// The groups it collides with. Two shapes collide if each is in a group of the other's mask.
     #[serde(default = "all_groups")]
     pub mask: u32,
-    /// A sensor notices what overlaps it and pushes nothing.
+    /// A sensor notices what overlaps it ([`World::sensor_touches`](crate::World::sensor_touches)) and pushes nothing.
     #[serde(default)]
     pub sensor: bool,
 }

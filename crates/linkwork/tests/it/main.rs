@@ -10,6 +10,7 @@ mod bad_input;
 mod black_box;
 mod contact;
 mod contact_mechanisms;
+mod contact_pending;
 mod contact_piles;
 mod controlled;
 mod couplings;
@@ -29,5 +30,3 @@ mod scenes;
 mod shapes;
 mod springs;
 mod tops;
-
-// `contact_pending.rs` holds tests that fail today; each says why. They join the list when they pass.

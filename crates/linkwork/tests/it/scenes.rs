@@ -13,7 +13,7 @@ fn every_scene_of_the_registry_runs_with_closed_joints() {
             scene = registered("tube", &[("rings", 2.0), ("cells", 8.0)]);
         }
         let rows = build(&scene).census().constraint_rows;
-        let steps = (600_000 / rows).clamp(30, (scene.step.duration / scene.step.dt).round() as usize);
+        let steps = (600_000 / rows.max(1)).clamp(30, (scene.step.duration / scene.step.dt).round() as usize);
         let mut run = Run::new(&scene, scene.step.dt);
         run.steps(steps);
         assert!(run.worst_error < CLOSED, "{}: joints open by {:e}", entry.name, run.worst_error);
