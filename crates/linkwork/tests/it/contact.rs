@@ -131,18 +131,6 @@ fn impacts_conserve_momentum() {
 }
 
 #[test]
-fn a_dead_blow_leaves_two_balls_with_their_common_speed() {
-    let mut wrong = Complaints::default();
-    let mut scene = weightless("dead blow");
-    scene.body(sphere("a", 0.2, 0.0).with_mass(3.0).at([-1.0, 0.0, 0.0]).moving([2.0, 0.0, 0.0], [0.0; 3]));
-    scene.body(sphere("b", 0.2, 0.0).with_mass(1.0));
-    let mut run = Run::new(&scene, 1.0 / 60.0);
-    run.to(1.0);
-    wrong.near("a", run.velocity("a"), DVec3::X * 1.5, 1e-5);
-    wrong.near("b", run.velocity("b"), DVec3::X * 1.5, 1e-5);
-}
-
-#[test]
 fn deep_overlap_at_the_start_is_resolved_without_explosion() {
     let mut wrong = Complaints::default();
     for h in [1.0 / 60.0, 1.0 / 30.0] {
@@ -249,6 +237,30 @@ fn a_rough_ball_rebounds_to_the_square_of_its_restitution() {
         for e in [0.3, 0.7, 1.0] {
             let mut scene = Scene::new("bounce");
             scene.body(ground(0.5));
+            let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e);
+            scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
+            let mut run = Run::new(&scene, h);
+            let fall = (2.0 / G).sqrt();
+            run.to(((1.0 + 0.5 * e) * fall / h).round() * h);
+            let mut highest = 0.0_f64;
+            for _ in 0..((e * fall) / h) as usize {
+                run.step();
+                highest = highest.max(run.position("ball").z - 0.1);
+            }
+            // the blow falls at the end of a step: the speed is off by up to g h
+            let tolerance = 2.0 * e * G * h * fall + 1e-3;
+            wrong.close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
+        }
+    }
+}
+
+#[test]
+fn a_smooth_ball_rebounds_to_the_square_of_its_restitution() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 240.0, 1.0 / 60.0] {
+        for e in [0.3, 0.7, 1.0] {
+            let mut scene = Scene::new("bounce");
+            scene.body(ground(0.0));
             let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e);
             scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
             let mut run = Run::new(&scene, h);
