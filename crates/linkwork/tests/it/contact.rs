@@ -120,7 +120,7 @@ fn impacts_conserve_momentum() {
         let (before, energy) = (run.world.momentum(), run.energy());
         let old = run.velocity("a");
         run.to(1.0);
-        wrong.unless(run.velocity("a").distance(old) > 0.1, || format!("they must meet"));
+        wrong.unless(run.velocity("a").distance(old) > 0.1, || "they must meet".to_string());
         let after = run.world.momentum();
         let scale = 3.0 * run.world.mass(run.body("a")).unwrap();
         wrong.near(&format!("linear, friction {friction}"), after.linear, before.linear, 1e-9 * scale);
