@@ -3,15 +3,16 @@
 //! x is forward, y to the left. At each corner a carrier slides up and down in the chassis on a spring. Rear wheels turn on
 //! the carriers; front wheels turn on knuckles that swivel on the carriers about the vertical. The steering rack slides across
 //! the chassis and pulls the arms of the knuckles through tie rods (Cardan joint at the rack, ball joint at the arm).
+//! With `ground` the car drives over a bumpy field; only its wheels collide.
 //! Nine freedoms while the chassis is held: four springs, four wheels, one rack. No row is redundant.
 
 use glam::DVec3;
 use linkwork::Scene;
-use linkwork::scene::{Body, Coordinate, Geometry, Joint, JointKind, Motor, Stepping, WORLD};
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, JointKind, Motor, Shape, Stepping, WORLD};
 
 use crate::Entry;
 use crate::parameters::{Parameter, Values};
-use crate::place::{bar, block, tube};
+use crate::place::{bar, block, silent, tube};
 
 const HALF_WHEELBASE: f64 = 1.25;
 const CARRIER_OFFSET: f64 = 0.6;
@@ -21,18 +22,21 @@ const WHEEL_WIDTH: f64 = 0.2;
 /// From the swivel axis back to the tie rod's joint.
 const STEERING_ARM: f64 = 0.15;
 const RACK_HALF_LENGTH: f64 = 0.3;
+const TYRE_FRICTION: f64 = 0.9;
 const CHASSIS_MASS: f64 = 1000.0;
 const SPRING: f64 = 25e3;
 const DAMPER: f64 = 2.5e3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "car",
-    collides: false,
+    collides: true,
     summary: "A car with driven wheels, sprung suspension and rack steering, on a stand.",
     parameters: &[
         Parameter::real("speed", 20.0, -200.0, 200.0, "rad/s", "speed of the wheels' motors"),
         Parameter::real("steer", 20.0, -30.0, 30.0, "deg", "steering angle, positive to the left"),
         Parameter::switch("held", 1.0, "1: the chassis is held on a stand, 0: the car falls"),
+        Parameter::switch("ground", 0.0, "1: the car, held by nothing, drives over bumpy ground"),
+        Parameter::real("bumps", 0.06, 0.0, 0.5, "m", "height of the bumps"),
     ],
     build: |values| Ok(car(values)),
 };
@@ -50,7 +54,8 @@ fn car(values: &Values) -> Scene {
             .placed_shape(block(local(HALF_WHEELBASE, 0.4), [0.3, 1.2, 0.2]))
             .placed_shape(block(local(-HALF_WHEELBASE, 0.4), [0.3, 1.2, 0.2])),
     );
-    if values.is_on("held") {
+    let on_ground = values.is_on("ground");
+    if values.is_on("held") && !on_ground {
         scene.joint(Joint::fixed("stand", WORLD, "chassis", chassis_center));
     }
     add_steering_rack(&mut scene, values.real("steer").to_radians());
@@ -59,7 +64,29 @@ fn car(values: &Values) -> Scene {
     {
         add_corner(&mut scene, corner, forward, left, values.real("speed"));
     }
+    for body in &mut scene.bodies {
+        let rolls = on_ground && body.name.ends_with("wheel");
+        for shape in &mut body.shapes {
+            if rolls { shape.friction = TYRE_FRICTION } else { silent(shape) }
+        }
+    }
+    if on_ground {
+        scene.body(bumpy_ground(values.real("bumps")));
+    }
     scene
+}
+
+/// Waves in both directions that start level under the car and nowhere rise above it.
+fn bumpy_ground(height: f64) -> Body {
+    let (cells, cell) = (200, 0.4);
+    let at = |k: usize| (k as f64 - 0.5 * cells as f64) * cell;
+    let field = |x: f64, y: f64| {
+        let far = ((x.hypot(y) - 2.5) / 3.0).clamp(0.0, 1.0);
+        -0.25 * height * far * (2.0 - (2.1 * x).cos() - (1.7 * y + 0.3 * x).cos())
+    };
+    let heights = (0..=cells).map(|j| (0..=cells).map(|i| field(at(i), at(j))).collect()).collect();
+    let size = [cells as f64 * cell; 2];
+    Body::fixed("ground").placed_shape(Shape::new(Geometry::HeightField { heights, size }).friction(TYRE_FRICTION))
 }
 
 fn rack_center() -> DVec3 {

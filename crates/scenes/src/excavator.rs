@@ -6,6 +6,8 @@
 //!
 //! With `motion` = 0 the rams hold their length as stiff servos. With 1 they run at constant speed, as pumps drive them,
 //! to the ends of their strokes: the boom rises, the stick reaches out, the bucket empties, and the house swings round.
+//! With `motion` = 2 it digs: the boom comes down, the stick pulls in and the bucket curls through a heap of boxes; then only bucket,
+//! boxes and ground collide, and there is no soil.
 //! The undercarriage is fixed to the world by the joint "ground", whose reaction says whether the machine would tip.
 //! Every loop is planar, so each of the four has three redundant rows; freedoms: slew, boom, stick, bucket.
 
@@ -15,7 +17,7 @@ use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Shape, Stepping,
 
 use crate::Entry;
 use crate::parameters::{Parameter, Values};
-use crate::place::{bar, beam, block, heading, in_xz, tube, wxyz};
+use crate::place::{bar, beam, block, heading, in_xz, silent, tube, wxyz};
 use crate::ram::Ram;
 
 const BOOM_FOOT: DVec2 = DVec2::new(0.35, 1.35);
@@ -28,11 +30,17 @@ const SLEW_BEARING: DVec3 = DVec3::new(0.0, 0.0, 0.8);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "excavator",
-    collides: false,
+    collides: true,
     summary: "An 8 t excavator holds or swings a full bucket on hydraulic rams.",
     parameters: &[
         Parameter::real("load", 1000.0, 0.0, 20000.0, "kg", "soil in the bucket"),
-        Parameter::switch("motion", 0.0, "1: lift, reach out, empty the bucket and swing, 0: hold"),
+        Parameter::count(
+            "motion",
+            0.0,
+            0.0,
+            2.0,
+            "1: lift, reach out, empty the bucket and swing, 2: dig in boxes, 0: hold",
+        ),
     ],
     build: |values| Ok(machine(values)),
 };
@@ -91,12 +99,47 @@ impl Pins {
 fn machine(values: &Values) -> Scene {
     let mut scene = Scene { step: Stepping { dt: 1.0 / 60.0, duration: 8.0 }, ..Scene::default() };
     let pins = Pins::new();
-    let moving = values.is_on("motion");
-    add_carriage_and_house(&mut scene, moving);
+    let motion = match values.count("motion") {
+        0 => Motion::Hold,
+        1 => Motion::Empty,
+        _ => Motion::Dig,
+    };
+    add_carriage_and_house(&mut scene, motion == Motion::Empty);
     add_boom_and_stick(&mut scene, &pins);
-    add_bucket(&mut scene, &pins, values.real("load"));
-    add_rams(&mut scene, &pins, moving);
+    add_bucket(&mut scene, &pins, if motion == Motion::Dig { 0.0 } else { values.real("load") });
+    add_rams(&mut scene, &pins, motion);
+    for body in scene.bodies.iter_mut().filter(|body| motion != Motion::Dig || body.name != "bucket") {
+        body.shapes.iter_mut().for_each(silent);
+    }
+    if motion == Motion::Dig {
+        add_boxes(&mut scene);
+    }
     scene
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Motion {
+    Hold,
+    Empty,
+    Dig,
+}
+
+/// A heap of boxes on the ground where the bucket passes.
+fn add_boxes(scene: &mut Scene) {
+    scene.body(Body::fixed("earth").placed_shape(Shape::new(Geometry::Plane).friction(0.6)));
+    let (edge, pitch) = (0.2, 0.21);
+    for (layer, columns) in [(0, 9), (1, 7), (2, 5)] {
+        for row in 0..6 {
+            for column in 0..columns {
+                let x = 3.2 + (column as f64 - 0.5 * f64::from(columns)) * pitch;
+                let y = (f64::from(row) - 2.5) * pitch;
+                let z = edge * (f64::from(layer) + 0.5);
+                let cube = Shape::new(Geometry::Box { size: [edge; 3] }).friction(0.6);
+                let name = format!("box{layer}.{row}.{column}");
+                scene.body(Body::new(name).at([x, y, z]).with_density(1500.0).placed_shape(cube));
+            }
+        }
+    }
 }
 
 fn add_carriage_and_house(scene: &mut Scene, moving: bool) {
@@ -173,12 +216,12 @@ fn add_bucket(scene: &mut Scene, pins: &Pins, load: f64) {
     scene.joint(Joint::hinge("bucket lug", "link", "bucket", in_xz(pins.bucket_lug), DVec3::Y));
 }
 
-fn add_rams(scene: &mut Scene, pins: &Pins, moving: bool) {
+fn add_rams(scene: &mut Scene, pins: &Pins, motion: Motion) {
     let drive = |speed: f64, shortest: f64, longest: f64, max_force: f64| {
-        let motor = if moving {
-            Motor::Velocity { target: speed, max_force: Some(max_force) }
-        } else {
-            holding(5e7, 2e6, max_force)
+        let motor = match motion {
+            Motion::Hold => holding(5e7, 2e6, max_force),
+            Motion::Empty => Motor::Velocity { target: speed, max_force: Some(max_force) },
+            Motion::Dig => Motor::Velocity { target: -speed, max_force: Some(max_force) },
         };
         Coordinate::of("displacement").motor(motor).limit(Some(shortest), Some(longest))
     };

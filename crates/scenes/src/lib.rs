@@ -13,18 +13,27 @@ mod parameters;
 mod place;
 mod ram;
 
+mod bridge;
 mod car;
+mod cradle;
+mod crane;
 mod crane_load;
 mod double_pendulum;
 mod excavator;
 mod four_bar;
+mod gripper;
 mod joints;
+mod magnets;
+mod net;
 mod peaucellier;
 mod pyramid;
+mod rings;
 mod scissor_lift;
+mod skeletons;
 mod spider;
 mod stewart;
 mod strandbeest;
+mod tank;
 mod top;
 mod tree;
 mod tube;
@@ -72,19 +81,28 @@ impl Entry {
 /// Every scene, in the order in which they are listed.
 pub fn all() -> &'static [Entry] {
     static ENTRIES: &[Entry] = &[
+        bridge::ENTRY,
         car::ENTRY,
+        cradle::ENTRY,
+        crane::ENTRY,
         crane_load::ENTRY,
         double_pendulum::ENTRY,
         excavator::ENTRY,
         four_bar::ENTRY,
+        gripper::ENTRY,
         joints::ENTRY,
+        magnets::ENTRY,
+        net::ENTRY,
         peaucellier::ENTRY,
         pyramid::ENTRY,
+        rings::ENTRY,
         scissor_lift::ENTRY,
+        skeletons::ENTRY,
         spider::ENTRY,
         tree::STAR,
         stewart::ENTRY,
         strandbeest::ENTRY,
+        tank::ENTRY,
         top::ENTRY,
         tree::TREE,
         tube::ENTRY,

@@ -70,3 +70,32 @@ pub(crate) fn circles_meet(p: DVec2, from_p: f64, q: DVec2, from_q: f64, side: S
     let left = forward.perp();
     p + along * forward + if side == Side::Left { across } else { -across } * left
 }
+
+/// Takes a piece of a body out of all collisions: it is only looked at and weighed.
+pub(crate) fn silent(shape: &mut Shape) {
+    (shape.group, shape.mask) = (0, 0);
+}
+
+/// Numbers that look random and are the same on every machine (splitmix64).
+pub(crate) struct Seeded(u64);
+
+impl Seeded {
+    pub(crate) fn new(seed: u64) -> Self {
+        Seeded(seed)
+    }
+
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        low + (high - low) * ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A unit vector.
+    pub(crate) fn direction(&mut self) -> DVec3 {
+        let (up, around) = (self.between(-1.0, 1.0), self.between(0.0, std::f64::consts::TAU));
+        let level = (1.0 - up * up).sqrt();
+        DVec3::new(level * around.cos(), level * around.sin(), up)
+    }
+}

@@ -5,16 +5,17 @@
 //! knee W; c holds W from A; f leads from V to X of the foot triangle g-h-i (X, W, foot). Lengths are Jansen's, in cm.
 //! Alternate legs are mirrored; crank pins follow each other by a third of a turn.
 //!
-//! The ground, when there is one, is z = 0; the lowest foot starts 0.4 m above it.
+//! With `ground` the frame is free, the machine is dropped and only its feet collide; the motor still turns the crank if it has
+//! a `speed`. The ground is a plane through the origin that rises along +x by `slope`; the lowest foot starts 0.4 m above it.
 //! Nine hinges a leg (45 rows) on 36 freedoms that depend on the crank alone: nine rows a leg are redundant.
 
-use glam::{DVec2, DVec3};
+use glam::{DQuat, DVec2, DVec3};
 use linkwork::Scene;
-use linkwork::scene::{Body, Coordinate, Joint, Motor, Stepping, WORLD};
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Shape, Stepping, WORLD};
 
 use crate::Entry;
 use crate::parameters::{Parameter, Values};
-use crate::place::{Side, ball, bar, beam, circles_meet, heading, in_xz, tube};
+use crate::place::{Side, ball, bar, beam, circles_meet, heading, in_xz, silent, tube, wxyz};
 
 /// Jansen's lengths, m.
 pub(crate) mod jansen {
@@ -41,20 +42,28 @@ const CRANK_MASS_PER_LEG: f64 = 0.1;
 const FRAME_MASS_PER_LEG: f64 = 1.0;
 const FOOT_RADIUS: f64 = 0.01;
 const FOOT_CLEARANCE: f64 = 0.4;
+const FOOT_FRICTION: f64 = 0.6;
 const MOTOR_TORQUE_PER_LEG: f64 = 5.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "strandbeest",
-    collides: false,
+    collides: true,
     summary: "Jansen's walking machine: every leg a closed linkage, all on one crankshaft.",
     parameters: &[
         Parameter::count("legs", 12.0, 1.0, 1000.0, "number of legs, 0.05 m apart"),
         Parameter::real("load", 0.0, 0.0, 1000.0, "", "mass added to the frame, in masses of the machine"),
         Parameter::switch("fixed_frame", 1.0, "1: the frame is held and a motor turns the crank, 0: it falls freely"),
         Parameter::real("speed", 4.0, -100.0, 100.0, "rad/s", "speed of the motor while the frame is held"),
+        Parameter::switch("ground", 0.0, "1: the machine, its frame free, is dropped on the ground"),
+        Parameter::real("slope", 0.0, -1.0, 1.0, "", "rise of the ground along x, as a tangent"),
+        Parameter::switch("walk", 0.0, "1: the motor turns the crank on the ground too"),
     ],
     build: |values| Ok(machine(values)),
 };
+
+/// Collision groups.
+const GROUND: u32 = 1;
+const FEET: u32 = 2;
 
 /// The joints of one leg, seen from the crank's centre: x towards the far side of the machine, z up.
 pub(crate) struct Leg {
@@ -95,15 +104,20 @@ fn machine(values: &Values) -> Scene {
     let mut scene = Scene { step: Stepping { dt: 0.02, duration: 5.0 }, ..Scene::default() };
     let poses: Vec<Leg> =
         (0..legs).map(|leg| Leg::new(leg as f64 * std::f64::consts::TAU / 3.0, leg % 2 == 1)).collect();
-    let lowest = poses.iter().map(|leg| leg.foot.y).fold(f64::INFINITY, f64::min);
+    let slope = values.real("slope");
+    let clearance = |leg: &Leg| leg.foot.y - slope * leg.foot.x;
+    let lowest = poses.iter().map(clearance).fold(f64::INFINITY, f64::min);
     let origin = DVec3::Z * (FOOT_CLEARANCE + FOOT_RADIUS - lowest);
     let last = (legs - 1) as f64 * LEG_PITCH;
 
     scene.body(frame(origin, last, values.real("load"), legs));
     scene.body(crankshaft(origin, last, &poses));
     let mut main_bearing = Joint::hinge("crankshaft", "frame", "crank", origin - DVec3::Y * LEG_PITCH, DVec3::Y);
-    if values.is_on("fixed_frame") {
+    let (on_ground, held) = (values.is_on("ground"), values.is_on("fixed_frame") && !values.is_on("ground"));
+    if held {
         scene.joint(Joint::fixed("stand", WORLD, "frame", origin - DVec3::Y * LEG_PITCH));
+    }
+    if held || (on_ground && values.is_on("walk")) {
         let max_force = Some(MOTOR_TORQUE_PER_LEG * legs as f64);
         main_bearing = main_bearing
             .with(Coordinate::of("angle").motor(Motor::Velocity { target: values.real("speed"), max_force }));
@@ -111,6 +125,17 @@ fn machine(values: &Values) -> Scene {
     scene.joint(main_bearing);
     for (index, pose) in poses.iter().enumerate() {
         add_leg(&mut scene, index, origin + DVec3::Y * (index as f64 * LEG_PITCH), pose);
+    }
+    scene.bodies.iter_mut().flat_map(|body| &mut body.shapes).for_each(silent);
+    if on_ground {
+        for foot in scene.bodies.iter_mut().filter(|body| body.name.ends_with(".ghi")) {
+            if let Some(sole) = foot.shapes.last_mut() {
+                *sole = sole.clone().groups(FEET, GROUND).friction(FOOT_FRICTION);
+            }
+        }
+        let plane = Shape::new(Geometry::Plane).groups(GROUND, FEET).friction(FOOT_FRICTION);
+        let tilt = DQuat::from_rotation_y(-slope.atan());
+        scene.body(Body::fixed("ground").oriented(wxyz(tilt)).placed_shape(plane));
     }
     scene
 }

@@ -3,15 +3,16 @@
 //! In the plane of a leg: a crank turns on the trunk; the leg hangs on the crank's pin and slides through a collar that
 //! swivels on the trunk straight below the crank. Where the pin goes forward the foot goes back, further and flatter.
 //! Legs of one side follow each other by half a turn, as do the two sides, so two sets of legs stand in turn.
+//! With `ground` it walks: the trunk is free, and its feet, which alone collide, start a little above the ground.
 //! 20 rows a leg on 18 freedoms that depend on the crank alone: three rows a leg are redundant.
 
 use glam::{DQuat, DVec3};
 use linkwork::Scene;
-use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Stepping, WORLD};
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Shape, Stepping, WORLD};
 
 use crate::Entry;
 use crate::parameters::{Parameter, ParameterError, Values};
-use crate::place::{ball, bar, block, wxyz};
+use crate::place::{ball, bar, block, silent, wxyz};
 
 const CRANK_RADIUS: f64 = 0.12;
 const COLLAR_BELOW_CRANK: f64 = 0.35;
@@ -20,16 +21,19 @@ const LEG_SPACING: f64 = 0.5;
 const HALF_WIDTH: f64 = 0.4;
 const LEG_SECTION: f64 = 0.04;
 const FOOT_RADIUS: f64 = 0.05;
+const FOOT_FRICTION: f64 = 0.8;
+const CLEARANCE: f64 = 0.02;
 const TRUNK_MASS: f64 = 60.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "walker",
-    collides: false,
+    collides: true,
     summary: "A walking machine whose legs are closed chains of crank, collar and slider, one motor each.",
     parameters: &[
         Parameter::count("legs", 6.0, 2.0, 100.0, "number of legs, an even number"),
         Parameter::real("speed", 3.0, -50.0, 50.0, "rad/s", "speed of the motors"),
         Parameter::switch("held", 1.0, "1: the trunk is held up, 0: the machine falls"),
+        Parameter::switch("ground", 0.0, "1: the machine, held by nothing, walks on the ground"),
     ],
     build: machine,
 };
@@ -49,6 +53,7 @@ fn machine(values: &Values) -> Result<Scene, ParameterError> {
 
     let mut joints = Vec::new();
     let mut parts = Vec::new();
+    let mut lowest = f64::INFINITY;
     for leg in 0..legs {
         let (row, side) = (leg / 2, if leg % 2 == 0 { 1.0 } else { -1.0 });
         let along = (row as f64 - (rows - 1) as f64 / 2.0) * LEG_SPACING;
@@ -59,6 +64,7 @@ fn machine(values: &Values) -> Result<Scene, ParameterError> {
         let collar = crank - DVec3::Z * COLLAR_BELOW_CRANK;
         let down = (collar - pin).normalize();
         let foot = pin + LEG_LENGTH * down;
+        lowest = lowest.min(foot.z - FOOT_RADIUS);
 
         let post = collar - crank_height;
         trunk = trunk.placed_shape(block(post + DVec3::Z * COLLAR_BELOW_CRANK / 2.0, [0.04, 0.03, COLLAR_BELOW_CRANK]));
@@ -78,7 +84,19 @@ fn machine(values: &Values) -> Result<Scene, ParameterError> {
         joints.push(Joint::hinge(named("swivel"), "trunk", named("collar"), collar, DVec3::Y));
     }
     scene.bodies = std::iter::once(trunk).chain(parts).collect();
-    if values.is_on("held") {
+    let walks = values.is_on("ground");
+    for body in &mut scene.bodies {
+        let last = body.shapes.len() - 1;
+        for (k, shape) in body.shapes.iter_mut().enumerate() {
+            let is_foot = walks && k == last && body.name.ends_with(".shin");
+            if is_foot { shape.friction = FOOT_FRICTION } else { silent(shape) }
+        }
+    }
+    if walks {
+        let plane = Shape::new(Geometry::Plane).friction(FOOT_FRICTION);
+        scene.body(Body::fixed("ground").at(DVec3::Z * (lowest - CLEARANCE)).placed_shape(plane));
+    }
+    if values.is_on("held") && !walks {
         scene.joint(Joint::fixed("stand", WORLD, "trunk", crank_height));
     }
     scene.joints.extend(joints);

@@ -6,7 +6,7 @@ pub(super) type Triple = [f64; 3];
 /// The nearest point of the cone.
 pub(super) fn project(z: &Triple, mu: f64) -> Triple {
     let t = (z[1] * z[1] + z[2] * z[2]).sqrt();
-    if t <= mu * z[0] {
+    if z[0] >= 0.0 && t <= mu * z[0] {
         return *z;
     }
     if mu * t <= -z[0] {
@@ -20,7 +20,7 @@ pub(super) fn project(z: &Triple, mu: f64) -> Triple {
 /// The derivative of [`project`]: symmetric, with eigenvalues between 0 and 1.
 pub(super) fn derivative(z: &Triple, mu: f64) -> [Triple; 3] {
     let t = (z[1] * z[1] + z[2] * z[2]).sqrt();
-    if t <= mu * z[0] {
+    if z[0] >= 0.0 && t <= mu * z[0] {
         return [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     }
     if mu * t <= -z[0] {
@@ -49,6 +49,8 @@ mod tests {
             ([next(), next(), next()], 0.01 + next().abs())
         })
         .take(2000)
+        // without friction, and nothing along the surface: pulling must not pass for sticking
+        .chain([([-1.0, 0.0, 0.0], 0.0), ([1.0, 0.0, 0.0], 0.0), ([-1.0, 0.5, 0.0], 0.0)])
     }
 
     #[test]

@@ -89,3 +89,62 @@ fn a_gripper_that_presses_too_little_lets_go_at_the_right_rate() {
     run.to(0.2);
     wrong.close("falls at g/2", run.position("box").z, -0.5 * 0.5 * G * 0.04, 2e-3);
 }
+
+/// Tomcin's crane: a rod of 50 kg hinged to a pillar rests on an edge near the hinge; a block hangs on its far end.
+pub fn crane(block: f64) -> Scene {
+    let mut scene = Scene::new("crane");
+    scene.body(
+        Body::fixed("edge")
+            .at([0.1, 0.0, -0.55])
+            .placed_shape(Shape::new(Geometry::Box { size: [0.002, 0.5, 1.0] }).friction(0.3)),
+    );
+    scene.body(cuboid("rod", [2.2, 0.1, 0.1], 0.3).at([0.9, 0.0, 0.0]).with_mass(50.0));
+    let hanging = Shape::new(Geometry::Box { size: [0.9; 3] }).groups(2, 0);
+    scene.body(Body::new("block").at([2.0, 0.0, -0.6]).with_mass(block).placed_shape(hanging));
+    scene.joint(Joint::hinge("pillar", WORLD, "rod", DVec3::ZERO, DVec3::Y));
+    scene.joint(Joint::hinge("hook", "rod", "block", [2.0, 0.0, 0.0], DVec3::Y));
+    scene
+}
+
+#[test]
+fn a_crane_holds_any_mass() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 60.0, 0.1] {
+        for ratio in [1.0, 150.0, 1e4, 1e6] {
+            let mut run = Run::new(&crane(50.0 * ratio), h);
+            let (edge, rod) = (run.body("edge"), run.body("rod"));
+            let mut worst = 0.0_f64;
+            let mut iterations = 0.0_f64;
+            for _ in 0..(10.0 / h) as usize {
+                let report = run.step();
+                iterations = iterations.max(report.contact_iterations);
+                worst = worst.max(overlap::between(&run.world, edge, rod));
+            }
+            let what = format!("h = {h}, ratio {ratio:e}");
+            wrong.unless(worst < 1e-6, || format!("{what}: {worst:e} m in the edge"));
+            wrong.unless(run.worst_error < 1e-6, || format!("{what}: joints open by {:e}", run.worst_error));
+            wrong.near(&format!("block, {what}"), run.position("block"), DVec3::new(2.0, 0.0, -0.6), 1e-4);
+            wrong.unless(iterations <= 20.0, || format!("{what}: {iterations} iterations"));
+        }
+    }
+}
+
+#[test]
+fn a_walking_machine_lands_on_its_feet() {
+    let mut wrong = Complaints::default();
+    let mut scene = crate::common::registered("strandbeest", &[("legs", 12.0), ("ground", 1.0)]);
+    scene.step.duration = 5.0;
+    let mut run = Run::new(&scene, scene.step.dt);
+    let ground = run.body("ground");
+    let feet: Vec<_> = (0..12).map(|k| run.body(&format!("leg{k}.ghi"))).collect();
+    let mut worst = 0.0_f64;
+    for _ in 0..250 {
+        run.step();
+        for &foot in &feet {
+            worst = worst.max(overlap::between(&run.world, ground, foot));
+        }
+    }
+    wrong.unless(worst < 1e-4, || format!("{worst:e} m in the ground"));
+    wrong.unless(run.worst_error < 1e-6, || format!("joints open by {:e}", run.worst_error));
+    wrong.unless(run.position("frame").z > 0.3, || format!("it stands: {}", run.position("frame")));
+}

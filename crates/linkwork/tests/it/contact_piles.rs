@@ -1,4 +1,4 @@
-//! Stacks, towers and piles: they stand, they lose energy and never gain it, nothing sinks into anything.
+//! Stacks and towers stand, and nothing sinks into anything.
 
 use crate::common::Run;
 use crate::contact::{cuboid, ground};
@@ -17,7 +17,7 @@ fn tower(masses: &[f64], gap: f64) -> Scene {
     scene
 }
 
-fn stands(masses: &[f64], gap: f64, h: f64) {
+pub fn stands(masses: &[f64], gap: f64, h: f64) {
     let what = format!("{} boxes, top of {} kg, gap {gap}, h = {h}", masses.len(), masses[masses.len() - 1]);
     let mut run = Run::new(&tower(masses, gap), h);
     let mut worst = 0.0_f64;

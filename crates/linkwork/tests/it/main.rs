@@ -10,6 +10,7 @@ mod bad_input;
 mod black_box;
 mod contact;
 mod contact_mechanisms;
+mod contact_pending;
 mod contact_piles;
 mod controlled;
 mod couplings;

@@ -31,6 +31,17 @@ fn every_scene() -> Vec<Scene> {
         ("tube", &[("rings", 1.0), ("cells", 5.0)]),
         ("tube", &[("rings", 20.0), ("stiffness", 0.0)]),
         ("walker", &[("legs", 12.0), ("held", 0.0)]),
+        ("walker", &[("ground", 1.0)]),
+        ("car", &[("ground", 1.0), ("bumps", 0.2)]),
+        ("strandbeest", &[("ground", 1.0), ("load", 20.0), ("slope", 0.2)]),
+        ("excavator", &[("motion", 2.0)]),
+        ("rings", &[("rings", 3.0)]),
+        ("net", &[("meshes", 1.0), ("boxes", 1.0)]),
+        ("bridge", &[("rings", 1.0)]),
+        ("cradle", &[("balls", 7.0), ("lifted", 3.0)]),
+        ("gripper", &[("lift", 0.0), ("mass", 1e4)]),
+        ("magnets", &[("letters", 30.0), ("friction", 0.0)]),
+        ("tank", &[("left", -2.0), ("table", 0.0)]),
         ("top", &[("steady", 1.0)]),
         ("top", &[("tilt", 90.0), ("steady", 1.0)]),
         ("top", &[("tilt", 180.0), ("spin", -3.0)]),
@@ -98,6 +109,13 @@ fn bodies_have_mass_and_something_to_look_at() {
                         vec![radius, length]
                     }
                     Geometry::Plane => vec![],
+                    Geometry::HeightField { size, .. } => size.to_vec(),
+                    Geometry::ConvexHull { ref points } => {
+                        let (low, high) = points.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(l, h), p| {
+                            (l.min(DVec3::from(*p)), h.max(DVec3::from(*p)))
+                        });
+                        (high - low).to_array().to_vec()
+                    }
                     ref other => panic!("{at}: teach this test about {other:?}"),
                 };
                 assert!(sizes.iter().all(|size| *size > 0.0 && size.is_finite()), "{at}: shape of size {sizes:?}");
@@ -260,6 +278,13 @@ fn distance_outside(geometry: &Geometry, p: DVec3) -> f64 {
         Geometry::Box { size } => (p.abs() - DVec3::from(size) / 2.0).max(DVec3::ZERO).length(),
         Geometry::Capsule { radius, length } => round(radius, length / 2.0 + radius),
         Geometry::Cylinder { radius, length } => round(radius, length / 2.0),
+        Geometry::ConvexHull { ref points } => {
+            // the distance to its box is less than that to the hull
+            let (low, high) = points.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(l, h), p| {
+                (l.min(DVec3::from(*p)), h.max(DVec3::from(*p)))
+            });
+            (p - high).max(low - p).max(DVec3::ZERO).length()
+        }
         ref other => panic!("teach this test about {other:?}"),
     }
 }
