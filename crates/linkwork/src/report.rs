@@ -156,6 +156,8 @@ pub struct StepReport {
     pub contact_iterations: f64,
     /// Deepest overlap of shapes at the start of the step, m.
     pub penetration_m: f64,
+    /// How far contacts are from their law after the solve, as a velocity, m/s.
+    pub contact_residual: f64,
     /// Rows that others imply.
     pub redundant_rows: usize,
     /// Substeps of the error control, summed over the mechanisms.
@@ -208,7 +210,9 @@ impl StepReport {
 impl StepReport {
     /// Adds what contacts did.
     pub(crate) fn add_contacts(&mut self, world: &World, contact: &ContactReport) {
-        self.contacts = contact.contacts;
+        // parts of a step look at the same contacts again
+        self.contacts = self.contacts.max(contact.contacts);
+        self.contact_residual = self.contact_residual.max(contact.residual);
         self.contact_iterations += f64::from(contact.iterations);
         self.penetration_m = self.penetration_m.max(contact.penetration);
         if let Some((a, b)) = contact.jammed

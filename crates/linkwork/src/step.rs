@@ -11,6 +11,9 @@ use crate::world::World;
 use glam::DVec3;
 use std::sync::Arc;
 
+/// How often the step of an island in contact is halved at most.
+const MOST_HALVINGS: u32 = 3;
+
 /// Working memory of [`step`]: laid-out mechanisms and their factors. It can be dropped at any time without changing a result.
 #[derive(Default)]
 pub struct Scratch {
@@ -23,69 +26,129 @@ pub struct Scratch {
 
 /// Advances the world by one step of `params.dt`.
 ///
-/// On an error the world is exactly as before.
+/// On an error the world is exactly as before, but for the impulses of contacts from which the next step would have started.
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
     let before = world.reassemble_if_posed(scratch)?;
     advance(world, scratch, params).inspect_err(|_| {
+        world.collisions.forget();
         if let Some(before) = &before {
             world.restore(before);
         }
     })
 }
 
+/// Mechanisms and bodies without joints that take part in a round of the step, by their place in [`Scratch`].
+#[derive(Clone, Default)]
+pub(crate) struct Active {
+    pub mechanisms: Vec<bool>,
+    pub free: Vec<bool>,
+}
+
+impl Active {
+    fn is_empty(&self) -> bool {
+        !self.mechanisms.contains(&true) && !self.free.contains(&true)
+    }
+}
+
 /// The stages of a step of a closed world; nothing changes before all of them are known to give numbers.
 fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
-    let h = params.dt;
-
-    // 1 joints: every mechanism by itself, in working memory
+    check_free_bodies(world, &scratch.free)?;
     let mut report = StepReport::default();
-    let disturbed = world.velocities_disturbed();
-    let count = scratch.mechanisms.len();
-    let Scratch { mechanisms, free, contacts, .. } = scratch;
-    check_free_bodies(world, free)?;
-    contacts.find(world, mechanisms, free, h);
-    for (k, mechanism) in mechanisms.iter_mut().enumerate() {
-        mechanism.timer.start(params.clock);
-        mechanism.gather(&world.bodies, &world.joints, world.gravity);
-        if contacts.touches(k) {
-            continue;
-        }
-        let advance = mechanism.advance(h, params, disturbed);
-        report.add(world, &advance, count);
-    }
-
-    // 2 islands of what touches, joints and contacts together
-    let mut advances = Vec::new();
-    let contact = contacts.advance(world, mechanisms, free, params, |_, advance| advances.push(*advance));
-    advances.iter().for_each(|advance| report.add(world, advance, count));
-    report.add_contacts(world, &contact);
-    for mechanism in mechanisms.iter() {
-        mechanism.check_finite(world)?;
-        report.redundant_rows += mechanism.redundant_rows();
-    }
-    if let Some(slot) = contacts.not_finite() {
-        let name = world.bodies.at(slot as usize).map_or("?", |b| b.name.as_str());
-        return Err(StepError::NotFinite { body: name.to_string() });
-    }
-
-    // 3 the world takes the new state
-    for mechanism in mechanisms.iter_mut() {
-        mechanism.scatter(&mut world.bodies, &mut world.joints, h);
-        mechanism.timer.lap(|s| &mut s.other);
-        report.stages.add(&mechanism.timer.stages);
-    }
-    for (k, &slot) in free.iter().enumerate() {
-        if !contacts.free_touches(k, mechanisms.len()) {
-            fly_freely(world, slot as usize, h);
-        }
-    }
-    contacts.scatter(&mut world.bodies);
-    move_kinematic_bodies(world, h);
-    world.end_step(h);
-    world.note_touching(h);
+    let all = Active { mechanisms: vec![true; scratch.mechanisms.len()], free: vec![true; scratch.free.len()] };
+    let driven = kinematic_bodies(world);
+    let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
+    round.run(world, scratch, &all, params.dt, &mut report)?;
+    report.redundant_rows = scratch.mechanisms.iter().map(Mechanism::redundant_rows).sum();
+    place_kinematic_bodies(world, &driven, params.dt);
+    world.end_step(params.dt);
+    world.note_touching();
     Ok(report)
+}
+
+/// A step, or a part of one for what needs smaller steps.
+struct Round<'a> {
+    params: &'a StepParams,
+    driven: &'a [(usize, Placed)],
+    elapsed: f64,
+    halvings: u32,
+}
+
+impl Round<'_> {
+    fn run(
+        &self,
+        world: &mut World,
+        scratch: &mut Scratch,
+        active: &Active,
+        h: f64,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let params = &StepParams { dt: h, ..*self.params };
+        let disturbed = self.elapsed == 0.0 && world.velocities_disturbed();
+        let count = scratch.mechanisms.len();
+        let Scratch { mechanisms, free, contacts, .. } = scratch;
+
+        // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
+        contacts.find(world, mechanisms, free, active, h);
+        for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| active.mechanisms[*k]) {
+            mechanism.timer.start(params.clock);
+            mechanism.gather(&world.bodies, &world.joints, world.gravity);
+            if !contacts.touches(k) {
+                let advance = mechanism.advance(h, params, disturbed);
+                report.add(world, &advance, count);
+            }
+        }
+
+        // 2 islands of what touches, joints and contacts together; some are left for smaller steps
+        let may_halve = self.halvings < MOST_HALVINGS;
+        let mut late = Active { mechanisms: vec![false; count], free: vec![false; free.len()] };
+        let contact = contacts.advance(world, mechanisms, free, params, may_halve, &mut late);
+        contacts.advances().for_each(|advance| report.add(world, advance, count));
+        report.add_contacts(world, &contact);
+        let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k];
+        for (k, mechanism) in mechanisms.iter().enumerate() {
+            if taken(k) {
+                mechanism.check_finite(world)?;
+            }
+        }
+        if let Some(slot) = contacts.not_finite() {
+            let name = world.bodies.at(slot as usize).map_or("?", |b| b.name.as_str());
+            return Err(StepError::NotFinite { body: name.to_string() });
+        }
+
+        // 3 the world takes the new state
+        let before = (!late.is_empty() && self.halvings == 0).then(|| world.snapshot());
+        for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| taken(*k)) {
+            mechanism.scatter(&mut world.bodies, &mut world.joints, h);
+            mechanism.timer.lap(|s| &mut s.other);
+            report.stages.add(&mechanism.timer.stages);
+        }
+        for (k, &slot) in free.iter().enumerate().filter(|(k, _)| active.free[*k]) {
+            if !contacts.free_touches(k, count) {
+                fly_freely(world, slot as usize, h);
+            }
+        }
+        contacts.scatter(&mut world.bodies);
+        if late.is_empty() {
+            return Ok(());
+        }
+
+        // 4 the rest in two halves
+        let mut halves = || {
+            for elapsed in [self.elapsed, self.elapsed + 0.5 * h] {
+                place_kinematic_bodies(world, self.driven, elapsed);
+                let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
+                half.run(world, scratch, &late, 0.5 * h, report)?;
+            }
+            Ok(())
+        };
+        let outcome = halves();
+        if let (Err(_), Some(before)) = (&outcome, &before) {
+            world.restore(before);
+        }
+        outcome
+    }
 }
 
 impl Scratch {
@@ -148,10 +211,18 @@ fn fly_freely(world: &mut World, slot: usize, h: f64) {
     body.w = q * (l / m.moments);
 }
 
-fn move_kinematic_bodies(world: &mut World, h: f64) {
-    for (_, body) in world.bodies.iter_mut().filter(|(_, b)| b.kind == BodyKind::Kinematic) {
+/// Where the bodies that the user moves are when the step begins.
+fn kinematic_bodies(world: &World) -> Vec<(usize, Placed)> {
+    let driven = world.bodies.iter().filter(|(_, b)| b.kind == BodyKind::Kinematic);
+    driven.map(|(id, b)| (id.slot(), b.placed())).collect()
+}
+
+/// Puts them where they are after a time.
+fn place_kinematic_bodies(world: &mut World, driven: &[(usize, Placed)], elapsed: f64) {
+    for (slot, start) in driven {
+        let Some(body) = world.bodies.at_mut(*slot) else { continue };
         let motion = crate::joint::Motion { v: body.v, w: body.w };
-        let Placed { x, q, .. } = crate::mechanism::outside_moved(&motion, &body.placed(), h);
+        let Placed { x, q, .. } = crate::mechanism::outside_moved(&motion, start, elapsed);
         (body.x, body.q) = (x, q);
     }
 }

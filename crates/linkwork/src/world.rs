@@ -38,7 +38,6 @@ pub struct World {
     /// What pushed in the step before the last and in the last, and the length of that.
     pub(crate) touched: Vec<Touch>,
     pub(crate) touching: Vec<Touch>,
-    pub(crate) last_step: f64,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -52,7 +51,7 @@ pub struct Snapshot {
     disturbed: bool,
     collides: bool,
     collisions: Collisions,
-    touches: (Vec<Touch>, Vec<Touch>, f64),
+    touches: (Vec<Touch>, Vec<Touch>),
     graph_version: u64,
 }
 
@@ -73,7 +72,6 @@ impl World {
             collisions: Collisions::default(),
             touched: Vec::new(),
             touching: Vec::new(),
-            last_step: f64::INFINITY,
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -122,7 +120,7 @@ impl World {
             disturbed: self.disturbed,
             collides: self.collides,
             collisions: self.collisions.clone(),
-            touches: (self.touched.clone(), self.touching.clone(), self.last_step),
+            touches: (self.touched.clone(), self.touching.clone()),
             graph_version: self.graph_version,
         }
     }
@@ -133,7 +131,7 @@ impl World {
             snapshot.clone();
         (self.bodies, self.joints) = (bodies, joints);
         (self.collides, self.collisions) = (collides, collisions);
-        (self.touched, self.touching, self.last_step) = touches;
+        (self.touched, self.touching) = touches;
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;
         // what was chosen for the graph of then is chosen for the same graph now

@@ -79,11 +79,21 @@ pub(crate) struct Manifold {
     /// World, from a to b.
     pub normal: DVec3,
     pub material: PairMaterial,
+    /// The step that its impulses are of, s.
+    pub step: f64,
     points: [ContactPoint; 4],
     count: u8,
 }
 
 impl Manifold {
+    /// The same pair along another normal, with other points (four at most).
+    pub fn with_points(&self, normal: DVec3, points: &[ContactPoint]) -> Manifold {
+        let count = points.len().min(4);
+        let mut manifold = Manifold { normal, count: count as u8, ..*self };
+        manifold.points[..count].copy_from_slice(&points[..count]);
+        manifold
+    }
+
     pub fn points(&self) -> &[ContactPoint] {
         &self.points[..self.count as usize]
     }
@@ -249,7 +259,37 @@ impl Collisions {
     pub fn update(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
         self.follow(bodies, h, gravity);
         self.find_pairs();
-        self.find_contacts(bodies);
+        self.find_contacts(bodies, h);
+    }
+
+    /// What touches between two colliders where their bodies will be, within `reach`; nothing is remembered.
+    pub fn look_ahead(&mut self, manifold: &Manifold, a: &Placed, b: &Placed, reach: f64) -> &Touches {
+        let Collisions { entries, work, touches, .. } = self;
+        let form = |collider: u32, at: &Placed| {
+            let c = &entries[collider as usize].collider;
+            (&c.form, Place { x: at.x + at.r * c.position, r: at.r * c.turn })
+        };
+        let ((fa, pa), (fb, pb)) = (form(manifold.collider_a, a), form(manifold.collider_b, b));
+        narrow::contacts((fa, &pa), (fb, &pb), reach, 0.0, &mut PairMemory::default(), work, touches);
+        touches
+    }
+
+    /// How near points of a pair are to be one and the same, m.
+    pub fn near(&self, manifold: &Manifold) -> f64 {
+        let of = |collider: u32| &self.entries[collider as usize].collider;
+        near(of(manifold.collider_a), of(manifold.collider_b))
+    }
+
+    /// How far the points of a collider are from its body's centre of mass at most, m.
+    pub fn sweep(&self, collider: u32) -> f64 {
+        self.entries[collider as usize].collider.sweep
+    }
+
+    /// Forgets the impulses of contacts.
+    pub fn forget(&mut self) {
+        for point in self.manifolds.iter_mut().flat_map(Manifold::points_mut) {
+            (point.impulse_n, point.impulse_t, point.blow) = (0.0, DVec3::ZERO, 0.0);
+        }
     }
 
     /// Body slot and shape index of a collider.
@@ -365,7 +405,7 @@ impl Collisions {
         }
     }
 
-    fn find_contacts(&mut self, bodies: &[PlacedBody]) {
+    fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
         self.sensors.clear();
@@ -401,8 +441,7 @@ impl Collisions {
                 }
                 continue;
             }
-            let size = ca.bounds.half().max_element().min(cb.bounds.half().max_element());
-            let near = SAME_POINT.min(0.2 * size);
+            let near = near(ca, cb);
             let body_b = &bodies[eb.body.slot()];
             let back = body_b.q.inverse();
             for touch in touches.iter() {
@@ -413,6 +452,7 @@ impl Collisions {
                     collider_b: pair.b,
                     normal: touch.normal,
                     material: pair.material,
+                    step: h,
                     points: [ContactPoint::default(); 4],
                     count: touch.points.len().min(4) as u8,
                 };
@@ -431,13 +471,15 @@ impl Collisions {
     }
 }
 
-/// Gives points the impulses of the nearest points of before, each at most once; friction turns with the normal.
+/// Gives points the impulses of the nearest points of before, each at most once and for the new step; friction turns with
+/// the normal.
 fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
     for old in before {
         let aligned = old.normal.dot(manifold.normal);
         if aligned < 0.7 {
             continue;
         }
+        let scale = manifold.step / old.step;
         let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
         let mut taken = [false; 4];
         for point in &mut manifold.points[..manifold.count as usize] {
@@ -451,11 +493,15 @@ fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
             if best.1 != usize::MAX && point.impulse_n == 0.0 {
                 taken[best.1] = true;
                 let o = &old.points[best.1];
-                point.impulse_n = o.impulse_n;
-                point.impulse_t = turn.map_or(o.impulse_t, |q| q * o.impulse_t);
+                point.impulse_n = scale * o.impulse_n;
+                point.impulse_t = scale * turn.map_or(o.impulse_t, |q| q * o.impulse_t);
             }
         }
     }
+}
+
+fn near(a: &Collider, b: &Collider) -> f64 {
+    SAME_POINT.min(0.2 * a.bounds.half().max_element().min(b.bounds.half().max_element()))
 }
 
 /// Whether a pair is looked at at all.

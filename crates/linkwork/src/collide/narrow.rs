@@ -164,6 +164,16 @@ fn plane(
             }
         }
         Core::Hull(hull) => hull.points.iter().copied().for_each(add),
+        // whatever of the rims may come down within a step, not only what faces the plane now
+        Core::Cylinder { half, radius } => {
+            let (near, far) = if up.z > 0.0 { (-half, *half) } else { (*half, -half) };
+            round_rim(-up, *radius, near).into_iter().for_each(&mut add);
+            add(round_rim(-up, *radius, far)[0]);
+        }
+        Core::Cone { half, radius } => {
+            round_rim(-up, *radius, -half).into_iter().for_each(&mut add);
+            add(DVec3::new(0.0, 0.0, *half));
+        }
         core => {
             let mut feature: Feature = std::mem::take(work.feature());
             core.feature(-up, &mut feature);
@@ -174,6 +184,17 @@ fn plane(
     touch.reduce();
     finish(out, ground, flipped);
     lowest
+}
+
+/// Points of the circle at height z: the one farthest along d, and eight that stay where they are on the body.
+fn round_rim(d: DVec3, radius: f64, z: f64) -> [DVec3; 9] {
+    let out = d.truncate();
+    let farthest = if out.length() > 1e-9 { out.normalize() } else { glam::DVec2::X };
+    std::array::from_fn(|k| match k {
+        0 => farthest,
+        _ => glam::DVec2::from_angle(k as f64 * std::f64::consts::FRAC_PI_4),
+    })
+    .map(|p| (radius * p).extend(z))
 }
 
 /// Contacts whose normals differ by less than this (cosine) are one.

@@ -105,8 +105,7 @@ impl Contacts {
             let mut updated = manifold;
             for point in updated.points_mut() {
                 if struck.get(next) == Some(&k) {
-                    let rows = super::contact_rows(world, &manifold, point);
-                    self.push_point(mechanisms, &manifold, &rows, &blows[next].impulse);
+                    self.push_point(mechanisms, &manifold, &island.rows[k], &blows[next].impulse);
                     point.blow += blows[next].impulse[0];
                     next += 1;
                 }
@@ -120,9 +119,9 @@ impl Contacts {
         let mut k = 0;
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
-            for point in manifold.points() {
-                let rows = super::contact_rows(world, manifold, point);
-                island.problem.entries[k].b = self.contact_velocity(world, mechanisms, manifold, &rows);
+            for _ in manifold.points() {
+                let b = self.contact_velocity(world, mechanisms, manifold, &island.rows[k]);
+                island.problem.entries[k].b = b;
                 k += 1;
             }
         }

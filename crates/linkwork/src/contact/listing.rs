@@ -52,7 +52,6 @@ pub(crate) struct Touch {
 impl World {
     /// Every point at which bodies pushed each other in the last step.
     pub fn contacts(&self) -> impl Iterator<Item = Contact> {
-        let dt = self.last_step;
         self.collisions.manifolds.iter().flat_map(move |m| {
             let bodies = self.body_at(m.a as usize).zip(self.body_at(m.b as usize));
             let pushing = m.points().iter().filter(|p| p.impulse_n + p.blow > 0.0);
@@ -66,7 +65,7 @@ impl World {
                     point: p.position,
                     normal: m.normal,
                     depth: -p.gap,
-                    force: (m.normal * (p.impulse_n + p.blow) + p.impulse_t) / dt,
+                    force: (m.normal * (p.impulse_n + p.blow) + p.impulse_t) / m.step,
                 })
             })
         })
@@ -100,8 +99,7 @@ impl World {
     }
 
     /// Takes note of what pushes after a step.
-    pub(crate) fn note_touching(&mut self, dt: f64) {
-        self.last_step = dt;
+    pub(crate) fn note_touching(&mut self) {
         std::mem::swap(&mut self.touched, &mut self.touching);
         self.touching.clear();
         for m in &self.collisions.manifolds {

@@ -6,7 +6,9 @@
 
 mod bounce;
 mod cone;
+mod free;
 mod listing;
+mod look;
 mod newton;
 mod problem;
 mod rigid;
@@ -17,12 +19,13 @@ pub use listing::{Contact, ContactEvent};
 use crate::collide::{ContactPoint, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
-use crate::math::{Placed, rotation};
 use crate::mechanism::{Advance, Mechanism};
 use crate::params::StepParams;
 use crate::scene::BodyKind;
+use crate::step::Active;
 use crate::world::{Bodies, World};
 use bounce::Bounces;
+use free::Free;
 use glam::DVec3;
 use newton::Newton;
 use problem::{Entry, Law, Problem, Side};
@@ -39,12 +42,15 @@ const FASTEST_PUSH: f64 = 3.0;
 /// How exact contacts are solved: soft ones as a velocity (m/s), rigid ones relative to the fastest that meets.
 const SOFT_TOLERANCE: f64 = 1e-6;
 const RIGID_TOLERANCE: f64 = 1e-6;
+/// Overlap that an inexact solve may cause in a step, m.
+const RIGID_DEPTH: f64 = 1e-7;
 const MOST_SOFT_ITERATIONS: u32 = 60;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
-const SLIP_TOLERANCE: f64 = 1e-6;
-/// Overlap that a heavy load may cause before contacts get stiffer, m.
+const SLIP_TOLERANCE: f64 = 1e-7;
+/// Overlap that a heavy load may cause before contacts get stiffer, m, and how much more makes a solve start again.
 const LOADED_DEPTH: f64 = 1e-5;
+const OVERLOAD: f64 = 1.5;
 
 /// What contacts did in a step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,19 +63,6 @@ pub(crate) struct ContactReport {
     pub jammed: Option<(u32, u32)>,
 }
 
-/// A body without joints, in working memory.
-#[derive(Clone, Copy)]
-struct Free {
-    slot: u32,
-    inv_sqrt_mass: f64,
-    inv_sqrt: DVec3,
-    pose: Placed,
-    u: [f64; 6],
-    supported: bool,
-    /// How far a bounce within the step has carried it, against a bounce at its start.
-    shift: DVec3,
-}
-
 /// Bodies and mechanisms that touch each other.
 #[derive(Default)]
 struct Island {
@@ -78,10 +71,19 @@ struct Island {
     manifolds: Vec<u32>,
     problem: Problem,
     newton: Newton,
-    rigid: Rigid,
+    work: Rigid,
     z: Vec<f64>,
-    /// De Saxcé's μ|v_t| that each contact's target takes off.
+    /// Of each contact: its rows, de Saxcé's μ|v_t| that its target takes off, and how much the way bends its gap at the
+    /// end of the step away from what its velocity says, m.
+    rows: Vec<[Row; 3]>,
     slips: Vec<f64>,
+    bends: Vec<f64>,
+    /// Whether contacts are rigid: something here has joints.
+    rigid: bool,
+    /// The fastest that meets, m/s.
+    fastest: f64,
+    /// Of each mechanism: iterations that closed its joints.
+    closings: Vec<Option<u32>>,
 }
 
 /// Working memory of contacts, and the islands of the present step.
@@ -101,12 +103,16 @@ pub(crate) struct Contacts {
     /// By unit: whether a contact pushes it.
     pushed: Vec<bool>,
     bounces: Bounces,
+    advances: Vec<Advance>,
 }
 
 impl Contacts {
-    /// Finds what touches within a step of `h`, and the islands. `free` are the slots of bodies without joints.
-    pub fn find(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], h: f64) {
+    /// Finds what touches within a step of `h`, and the islands of what is active; the rest stands still. `free` are the
+    /// slots of bodies without joints.
+    pub fn find(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &Active, h: f64) {
         self.count = 0;
+        self.states.clear();
+        self.advances.clear();
         if !world.collides {
             return;
         }
@@ -119,23 +125,23 @@ impl Contacts {
             self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w };
         }
         collisions.update(&self.placed, h, gravity.length());
-        self.number_units(slots, mechanisms, free);
+        self.number_units(slots, mechanisms, free, active);
         self.join(&collisions.manifolds);
         self.collect(&collisions.manifolds, mechanisms.len(), free.len());
     }
 
-    fn number_units(&mut self, slots: usize, mechanisms: &[Mechanism], free: &[u32]) {
+    fn number_units(&mut self, slots: usize, mechanisms: &[Mechanism], free: &[u32], active: &Active) {
         self.mechanism_count = mechanisms.len();
         self.unit.clear();
         self.unit.resize(slots, NONE);
         self.local.clear();
         self.local.resize(slots, 0);
-        for (m, mechanism) in mechanisms.iter().enumerate() {
+        for (m, mechanism) in mechanisms.iter().enumerate().filter(|(m, _)| active.mechanisms[*m]) {
             for (k, &slot) in mechanism.movable_bodies().iter().enumerate() {
                 (self.unit[slot as usize], self.local[slot as usize]) = (m as u32, k as u32);
             }
         }
-        for (k, &slot) in free.iter().enumerate() {
+        for (k, &slot) in free.iter().enumerate().filter(|(k, _)| active.free[*k]) {
             self.unit[slot as usize] = (mechanisms.len() + k) as u32;
         }
         self.pushed.clear();
@@ -207,25 +213,35 @@ impl Contacts {
         self.count > 0 && self.island_of[mechanisms + k] != NONE
     }
 
-    /// Advances every island in working memory. Mechanisms of islands must have been gathered.
+    /// Advances every island in working memory, but those whose joints need smaller steps: these are `late` if they may.
+    /// Mechanisms of islands must have been gathered.
     pub fn advance(
         &mut self,
         world: &mut World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
-        mut done: impl FnMut(usize, &Advance),
+        may_halve: bool,
+        late: &mut Active,
     ) -> ContactReport {
         let mut report = ContactReport::default();
-        self.states.clear();
         for k in 0..self.count {
             let mut island = std::mem::take(&mut self.islands[k]);
-            self.advance_island(&mut island, world, mechanisms, free, params, &mut report, &mut done);
+            if !self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut report) {
+                island.mechanisms.iter().for_each(|&m| late.mechanisms[m as usize] = true);
+                island.free.iter().for_each(|&k| late.free[k as usize] = true);
+            }
             self.islands[k] = island;
         }
         report
     }
 
+    /// How the mechanisms of islands advanced.
+    pub fn advances(&self) -> impl Iterator<Item = &Advance> {
+        self.advances.iter()
+    }
+
+    /// Advances an island; returns whether it did, or needs a smaller step.
     fn advance_island(
         &mut self,
         island: &mut Island,
@@ -233,14 +249,65 @@ impl Contacts {
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
+        may_halve: bool,
         report: &mut ContactReport,
-        done: &mut impl FnMut(usize, &Advance),
-    ) {
+    ) -> bool {
         let h = params.dt;
         let first_state = self.states.len();
+        self.open(island, world, mechanisms, free, h, report);
+        self.bounce(island, world, mechanisms, first_state, h, RIGID_TOLERANCE * island.fastest);
+        for &m in &island.mechanisms {
+            mechanisms[m as usize].kick_in_contact(h);
+        }
+        for state in &mut self.states[first_state..] {
+            state.kick(&world.bodies, world.gravity, h);
+        }
+        self.aim_contacts(island, world, mechanisms, h);
+        for &m in &island.mechanisms {
+            self.add_bounded(&mut island.problem, &mechanisms[m as usize], m);
+        }
+        self.guess(island, world, first_state);
+        for look in 0.. {
+            self.solve(island, world, h, report);
+            self.push_all(island, world, mechanisms, first_state, h);
+            let closed = self.predict(island, mechanisms, first_state, params);
+            let last = look == look::MOST_LOOKS;
+            let deeper = match closed {
+                true => self.look_again(island, world, mechanisms, first_state, h, !last),
+                false => f64::INFINITY,
+            };
+            if may_halve && (!closed || last && deeper > look::TOO_DEEP) {
+                self.states.truncate(first_state);
+                return false;
+            }
+            if last || !closed || deeper < look::TOLERANCE {
+                break;
+            }
+        }
+        for (&m, &iterations) in island.mechanisms.iter().zip(&island.closings) {
+            let touched = self.pushed[m as usize];
+            let advance = mechanisms[m as usize].finish_contact(h, params, iterations, touched);
+            self.advances.push(advance);
+        }
+        for state in &mut self.states[first_state..] {
+            let touched = self.pushed[self.unit[state.slot as usize] as usize];
+            state.advance(&world.bodies, world.gravity, h, touched);
+        }
+        true
+    }
+
+    /// Gathers the units of an island and its contact points.
+    fn open(
+        &mut self,
+        island: &mut Island,
+        world: &World,
+        mechanisms: &mut [Mechanism],
+        free: &[u32],
+        h: f64,
+        report: &mut ContactReport,
+    ) {
         let mut problem = std::mem::take(&mut island.problem);
         problem.clear();
-        self.first_coordinate.clear();
         self.first_coordinate.resize(self.island_of.len(), NONE);
         for &m in &island.mechanisms {
             let mechanism = &mut mechanisms[m as usize];
@@ -254,72 +321,77 @@ impl Contacts {
             self.states.push(Free::new(&world.bodies, free[k as usize]));
             self.first_coordinate[unit as usize] = problem.unit(6);
         }
-        let rigid = !island.mechanisms.is_empty();
-        let mut fastest = world.gravity.length() * h;
+        island.rigid = !island.mechanisms.is_empty();
+        island.fastest = world.gravity.length() * h;
+        island.rows.clear();
         for &k in &island.manifolds {
             let manifold = &world.collisions.manifolds[k as usize];
             for point in manifold.points() {
-                fastest = self.add_contact(&mut problem, world, mechanisms, manifold, point).max(fastest);
+                let rows = contact_rows(world, manifold, point);
+                let speed = self.add_contact(&mut problem, world, mechanisms, manifold, &rows);
+                island.fastest = island.fastest.max(speed);
+                island.rows.push(rows);
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);
             }
         }
         island.problem = problem;
-        self.bounce(island, world, mechanisms, first_state, h, RIGID_TOLERANCE * fastest);
-        let mut problem = std::mem::take(&mut island.problem);
-        for &m in &island.mechanisms {
-            mechanisms[m as usize].kick_in_contact(h);
+    }
+
+    /// Starts from the last velocities: they are the best guess where contacts are soft.
+    fn guess(&self, island: &mut Island, world: &World, first_state: usize) {
+        let Island { problem, z, .. } = island;
+        z.clear();
+        z.resize(problem.size, 0.0);
+        for state in &self.states[first_state..] {
+            let first = self.first_coordinate[self.unit[state.slot as usize] as usize] as usize;
+            let before = state.before(&world.bodies);
+            (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
         }
-        for state in &mut self.states[first_state..] {
-            state.kick(&world.bodies, world.gravity, h);
-        }
-        let mut slips = std::mem::take(&mut island.slips);
-        self.aim_contacts(&mut problem, island, world, mechanisms, h, rigid, &mut slips);
-        island.slips = slips;
-        let contacts = problem.entries.len();
-        for &m in &island.mechanisms {
-            self.add_bounded(&mut problem, &mechanisms[m as usize], m);
-        }
-        island.problem = problem;
-        let Island { problem, newton, rigid: work, z, slips, .. } = island;
-        if rigid {
-            let outcome = rigid::solve(problem, newton, work, z, RIGID_TOLERANCE * fastest);
+    }
+
+    /// Solves the contacts of an island.
+    fn solve(&mut self, island: &mut Island, world: &World, h: f64, report: &mut ContactReport) {
+        let Island { problem, newton, work, z, slips, rows, .. } = island;
+        if island.rigid {
+            let outcome = rigid::solve(problem, newton, work, z, (RIGID_TOLERANCE * island.fastest).min(RIGID_DEPTH / h));
             report.iterations += outcome.iterations;
             report.residual = report.residual.max(outcome.residual);
             if outcome.jammed {
                 let m = &world.collisions.manifolds[island.manifolds[0] as usize];
                 report.jammed.get_or_insert((m.a, m.b));
             }
-        } else {
-            newton.prepare(problem);
-            z.clear();
-            z.resize(problem.size, 0.0);
-            // the last velocities are the best guess
-            for state in &self.states[first_state..] {
-                let first = self.first_coordinate[self.unit[state.slot as usize] as usize] as usize;
-                let before = hat_velocity(&world.bodies, state);
-                (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
-            }
-            for _ in 0..MOST_SLIP_ROUNDS {
-                let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
-                report.iterations += outcome.iterations;
-                report.residual = report.residual.max(outcome.residual);
-                if correct_slip(problem, slips) * h < SLIP_TOLERANCE {
-                    break;
-                }
+            return;
+        }
+        newton.prepare(problem);
+        for _ in 0..MOST_SLIP_ROUNDS {
+            let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
+            report.iterations += outcome.iterations;
+            report.residual = report.residual.max(outcome.residual);
+            let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
+            let stiffened = stiffen(&mut problem.entries[..rows.len()], h);
+            if !slipped && !stiffened {
+                break;
             }
         }
-        self.take_impulses(island, world, mechanisms, contacts, h, rigid);
+    }
+
+    /// Finds where all bodies go; returns whether all joints can be closed there.
+    fn predict(
+        &mut self,
+        island: &mut Island,
+        mechanisms: &mut [Mechanism],
+        first_state: usize,
+        params: &StepParams,
+    ) -> bool {
+        island.closings.clear();
         for &m in &island.mechanisms {
-            let touched = self.pushed[m as usize];
-            let advance = mechanisms[m as usize].finish_contact(h, params, touched);
-            done(m as usize, &advance);
+            island.closings.push(mechanisms[m as usize].predict_contact(params.dt, params));
         }
-        for k in first_state..self.states.len() {
-            let unit = self.unit[self.states[k].slot as usize];
-            let touched = self.pushed[unit as usize];
-            self.states[k].advance(&world.bodies, world.gravity, h, touched);
+        for state in &mut self.states[first_state..] {
+            state.predict(params.dt);
         }
+        island.closings.iter().all(Option::is_some)
     }
 
     fn motion(&self, world: &World, mechanisms: &[Mechanism], slot: u32) -> Motion {
@@ -343,9 +415,8 @@ impl Contacts {
         world: &World,
         mechanisms: &[Mechanism],
         manifold: &Manifold,
-        point: &ContactPoint,
+        rows: &[Row; 3],
     ) -> f64 {
-        let rows = contact_rows(world, manifold, point);
         let mut sides = [Side::default(); 2];
         for (side, (slot, is_b)) in sides.iter_mut().zip([(manifold.a, false), (manifold.b, true)]) {
             let unit = self.unit[slot as usize];
@@ -355,7 +426,7 @@ impl Contacts {
             let first = self.first_coordinate[unit as usize];
             let data = problem.data.len() as u32;
             let local = self.local[slot as usize] as usize;
-            for row in &rows {
+            for row in rows {
                 if (unit as usize) < mechanisms.len() {
                     mechanisms[unit as usize].row_on_free_motions(row, local, is_b, &mut problem.data);
                 } else {
@@ -374,7 +445,7 @@ impl Contacts {
             problem.data.truncate(b.data as usize);
             sides[1] = Side::default();
         }
-        let velocity = self.contact_velocity(world, mechanisms, manifold, &rows);
+        let velocity = self.contact_velocity(world, mechanisms, manifold, rows);
         problem.entries.push(Entry {
             law: Law::Cone(manifold.material.friction),
             sides,
@@ -383,6 +454,7 @@ impl Contacts {
             start: [0.0; 3],
             stiffness: 0.0,
             compliance: 0.0,
+            may_stiffen: manifold.material.softness.is_none(),
             impulse: [0.0; 3],
             velocity,
         });
@@ -401,41 +473,24 @@ impl Contacts {
     }
 
     /// Sets velocities, targets and first guesses of the contacts after the kick.
-    fn aim_contacts(
-        &self,
-        problem: &mut Problem,
-        island: &Island,
-        world: &World,
-        mechanisms: &[Mechanism],
-        h: f64,
-        rigid: bool,
-        slips: &mut Vec<f64>,
-    ) {
-        slips.clear();
-        let mut entries = problem.entries.iter_mut();
-        for &k in &island.manifolds {
-            let manifold = &world.collisions.manifolds[k as usize];
+    fn aim_contacts(&self, island: &mut Island, world: &World, mechanisms: &[Mechanism], h: f64) {
+        island.slips.clear();
+        island.bends.clear();
+        let mut k = 0;
+        for &m in &island.manifolds {
+            let manifold = &world.collisions.manifolds[m as usize];
             for point in manifold.points() {
-                let Some(entry) = entries.next() else { return };
-                let rows = contact_rows(world, manifold, point);
-                let mu = manifold.material.friction;
+                let (entry, rows) = (&mut island.problem.entries[k], &island.rows[k]);
                 let old = entry.b;
-                entry.b = self.contact_velocity(world, mechanisms, manifold, &rows);
-                let gap = point.gap + self.shift(manifold);
-                let held = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
-                entry.impulse = [point.impulse_n, held[0], held[1]];
-                entry.velocity = entry.b;
-                if rigid {
-                    entry.target = if gap > 0.0 { -gap / h } else { (-PUSH_OUT * gap / h).min(FASTEST_PUSH) };
-                } else {
-                    let time = relaxation(manifold);
-                    entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
-                    let slip = mu * old[1].hypot(old[2]);
-                    let approach = if gap > 0.0 { -gap / h } else { -gap / (h + time) };
-                    entry.target = approach.min(FASTEST_PUSH) - slip;
-                    slips.push(slip);
-                    entry.start = [0.0, held[0], held[1]];
+                entry.b = self.contact_velocity(world, mechanisms, manifold, rows);
+                let slip = manifold.material.friction * old[1].hypot(old[2]);
+                aim(entry, world, manifold, point, rows, point.gap + self.shift(manifold), h, island.rigid);
+                if !island.rigid {
+                    entry.target -= slip;
                 }
+                island.slips.push(slip);
+                island.bends.push(0.0);
+                k += 1;
             }
         }
     }
@@ -474,6 +529,7 @@ impl Contacts {
                 start: [0.0; 3],
                 stiffness: 0.0,
                 compliance: bounded.compliance,
+                may_stiffen: false,
                 impulse: [bounded.guess.clamp(bounded.bounds.0, bounded.bounds.1), 0.0, 0.0],
                 velocity: [0.0; 3],
             });
@@ -499,24 +555,36 @@ impl Contacts {
         }
     }
 
+    /// Takes all impulses of contacts in an island back.
+    fn take_back(&mut self, island: &Island, mechanisms: &mut [Mechanism], first_state: usize) {
+        for &m in &island.mechanisms {
+            mechanisms[m as usize].take_pushes_back();
+            self.pushed[m as usize] = false;
+        }
+        for state in &mut self.states[first_state..] {
+            state.u = state.kicked;
+            self.pushed[self.unit[state.slot as usize] as usize] = false;
+        }
+    }
+
     /// Gives the impulses to bodies, mechanisms and the memory of the contact points.
-    fn take_impulses(
+    fn push_all(
         &mut self,
         island: &Island,
         world: &mut World,
         mechanisms: &mut [Mechanism],
-        contacts: usize,
+        first_state: usize,
         h: f64,
-        rigid: bool,
     ) {
-        let mut entries = island.problem.entries.iter();
+        self.take_back(island, mechanisms, first_state);
+        let (rigid, contacts) = (island.rigid, island.rows.len());
+        let mut entries = island.problem.entries.iter().zip(&island.rows);
         for &k in &island.manifolds {
             let manifold = world.collisions.manifolds[k as usize];
             let mut updated = manifold;
             for point in updated.points_mut() {
-                let Some(entry) = entries.next() else { break };
-                let rows = contact_rows(world, &manifold, point);
-                self.push_point(mechanisms, &manifold, &rows, &entry.impulse);
+                let Some((entry, rows)) = entries.next() else { break };
+                self.push_point(mechanisms, &manifold, rows, &entry.impulse);
                 point.impulse_n = entry.impulse[0];
                 let held = match rigid {
                     true => [entry.impulse[1], entry.impulse[2]],
@@ -570,6 +638,44 @@ fn contact_rows(world: &World, manifold: &Manifold, point: &ContactPoint) -> [Ro
     [n, t1, t2].map(|d| Row { lin: d, ang_a: -ra.cross(d), ang_b: rb.cross(d) })
 }
 
+/// Sets what a contact wants, how stiff it is and where its solve starts.
+fn aim(
+    entry: &mut Entry,
+    world: &World,
+    manifold: &Manifold,
+    point: &ContactPoint,
+    rows: &[Row; 3],
+    gap: f64,
+    h: f64,
+    rigid: bool,
+) {
+    let held = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
+    entry.impulse = [point.impulse_n, held[0], held[1]];
+    entry.velocity = entry.b;
+    let approach = -gap / h;
+    if rigid {
+        entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
+    } else {
+        let time = relaxation(manifold);
+        entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
+        entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
+        entry.start = [0.0, held[0], held[1]];
+    }
+}
+
+/// Stiffens contacts that bear more than they were made for; returns whether there are any.
+fn stiffen(contacts: &mut [Entry], h: f64) -> bool {
+    let mut any = false;
+    for entry in contacts.iter_mut().filter(|e| e.may_stiffen) {
+        let needed = entry.impulse[0] * (h + RELAXATION) / LOADED_DEPTH;
+        if needed > OVERLOAD * entry.stiffness {
+            entry.stiffness = needed;
+            any = true;
+        }
+    }
+    any
+}
+
 /// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s.
 fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
     let mut largest = 0.0_f64;
@@ -598,83 +704,4 @@ fn stiffness(world: &World, manifold: &Manifold, point: &ContactPoint, h: f64) -
     let gravity = world.gravity.length().max(1.0);
     let own = heavier * gravity / (4.0 * REST_DEPTH);
     own.max(point.impulse_n / (h * LOADED_DEPTH))
-}
-
-/// Velocities of a free body before the step, in its hat coordinates.
-fn hat_velocity(bodies: &Bodies, state: &Free) -> [f64; 6] {
-    bodies.at(state.slot as usize).map_or([0.0; 6], |b| state.hat(b.v, b.w))
-}
-
-impl Free {
-    fn new(bodies: &Bodies, slot: u32) -> Free {
-        let Some(body) = bodies.at(slot as usize) else {
-            unreachable!("free bodies are listed from the world's own bodies")
-        };
-        let m = &body.mass;
-        let root = DVec3::new(m.moments.x.sqrt(), m.moments.y.sqrt(), m.moments.z.sqrt());
-        let mut state = Free {
-            slot,
-            inv_sqrt_mass: 1.0 / m.mass.sqrt(),
-            inv_sqrt: root.recip(),
-            pose: body.placed(),
-            u: [0.0; 6],
-            supported: body.supported,
-            shift: DVec3::ZERO,
-        };
-        state.u = state.hat(body.v, body.w);
-        state
-    }
-
-    fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
-        let Some(body) = bodies.at(self.slot as usize) else { return };
-        let kick = if self.supported { h } else { 0.5 * h };
-        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
-        let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
-        let damp = |rate: f64| (-rate * h).exp();
-        let Motion { v, w } = self.motion();
-        let v = (v + acceleration * kick) * damp(body.linear_damping);
-        let w = (w + spin * kick) * damp(body.angular_damping);
-        self.u = self.hat(v, w);
-    }
-
-    fn hat(&self, v: DVec3, w: DVec3) -> [f64; 6] {
-        let v = v / self.inv_sqrt_mass;
-        let w = (self.pose.r.transpose() * w) / self.inv_sqrt;
-        [v.x, v.y, v.z, w.x, w.y, w.z]
-    }
-
-    fn motion(&self) -> Motion {
-        let u = &self.u;
-        let v = DVec3::new(u[0], u[1], u[2]) * self.inv_sqrt_mass;
-        Motion { v, w: self.pose.r * (DVec3::new(u[3], u[4], u[5]) * self.inv_sqrt) }
-    }
-
-    fn hat_row(&self, row: &Row, is_b: bool) -> [f64; 6] {
-        let (sign, g) = if is_b { (self.inv_sqrt_mass, row.ang_b) } else { (-self.inv_sqrt_mass, row.ang_a) };
-        let l = row.lin * sign;
-        let g = (self.pose.r.transpose() * g) * self.inv_sqrt;
-        [l.x, l.y, l.z, g.x, g.y, g.z]
-    }
-
-    fn push(&mut self, row: &Row, impulse: f64, is_b: bool) {
-        let hat = self.hat_row(row, is_b);
-        self.u.iter_mut().zip(hat).for_each(|(u, x)| *u += impulse * x);
-    }
-
-    /// Moves; a body that nothing pushed gets the other half of its kick.
-    fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
-        let Motion { v, .. } = self.motion();
-        let momentum = DVec3::new(self.u[3], self.u[4], self.u[5]) / self.inv_sqrt;
-        let inverse = self.inv_sqrt * self.inv_sqrt;
-        let (q, momentum) = rotation::rotate_free(self.pose.q, momentum, inverse, h);
-        self.pose = Placed::new(self.pose.x + v * h + self.shift, q);
-        let w = momentum * self.inv_sqrt;
-        self.u[3..].copy_from_slice(&[w.x, w.y, w.z]);
-        self.supported = supported;
-        let Some(body) = bodies.at(self.slot as usize).filter(|_| !supported) else { return };
-        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
-        let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
-        let Motion { v, w } = self.motion();
-        self.u = self.hat(v + acceleration * 0.5 * h, w + spin * 0.5 * h);
-    }
 }

@@ -36,6 +36,8 @@ pub(super) struct Entry {
     pub stiffness: f64,
     /// Of a row that gives way by itself (a servo); zero for all others.
     pub compliance: f64,
+    /// Whether a soft contact may become stiffer under load.
+    pub may_stiffen: bool,
     /// The answer.
     pub impulse: [f64; 3],
     pub velocity: [f64; 3],

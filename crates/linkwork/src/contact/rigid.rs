@@ -110,6 +110,7 @@ pub(super) fn solve(
         }
     }
     problem.entries.iter_mut().zip(&work.best).for_each(|(e, p)| e.impulse = *p);
+    problem.entries.iter_mut().zip(&work.target).for_each(|(e, t)| e.target = *t);
     outcome.residual = state_of(problem, z, &work.mobility, &work.target);
     outcome.jammed = outcome.residual > tolerance;
     outcome

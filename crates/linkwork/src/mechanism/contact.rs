@@ -2,12 +2,14 @@
 //!
 //! [`Mechanism::begin_contact`] linearises, [`Mechanism::kick_in_contact`] kicks and closes the joints in the velocities; [`Mechanism::free_motions`] gives a basis Q of what
 //! the joints leave free, scaled so that the response to an impulse is QQᵀ; the island solves its contacts in those
-//! coordinates; [`Mechanism::finish_contact`] moves, closes positions and velocities.
+//! coordinates; [`Mechanism::predict_contact`] finds where that leads with the joints closed, [`Mechanism::finish_contact`]
+//! goes there and closes the velocities.
 //! Velocities of what touches are those of the middle of the step, so that a body at rest has none.
 
 use super::bounded::BoundedEntry;
 use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
 use crate::joint::rows::Row;
+use crate::math::Placed;
 use crate::params::StepParams;
 use crate::report::StepKind;
 use glam::DVec3;
@@ -21,6 +23,12 @@ pub(super) struct ContactScratch {
     /// Columns of Q, movable bodies × 6 each.
     basis: Vec<Vec<Hat>>,
     pushed: Vec<Hat>,
+    /// Velocities and joint impulses without what touches.
+    kicked: Vec<Hat>,
+    kicked_impulse: Vec<f64>,
+    /// The same with it, before positions are closed.
+    with_contacts: Vec<Hat>,
+    answered: Vec<f64>,
 }
 
 impl Mechanism {
@@ -40,6 +48,8 @@ impl Mechanism {
     /// Linearises where the step begins.
     pub(crate) fn begin_contact(&mut self, h: f64) {
         self.halvings = 0;
+        self.force_sum.fill(0.0);
+        self.bounded.force_sum.fill(0.0);
         self.act_whole(true);
         self.expect_values(h);
         self.linearise_here(h);
@@ -70,6 +80,19 @@ impl Mechanism {
         } else {
             self.open_bounded(h, h);
         }
+        self.contact.kicked.clone_from(&self.u);
+        self.contact.kicked_impulse.clone_from(&self.impulse);
+    }
+
+    /// Takes all impulses back that were pushed since the kick.
+    pub(crate) fn take_pushes_back(&mut self) {
+        self.contact.pushed.fill([0.0; 6]);
+        self.u.copy_from_slice(&self.contact.kicked);
+    }
+
+    /// Where body `k` (local) will be, once [`Mechanism::predict_contact`] has found it.
+    pub(crate) fn next_pose(&self, k: usize) -> &Placed {
+        &self.next[k]
     }
 
     /// Finds the free motions; returns how many there are.
@@ -175,7 +198,7 @@ impl Mechanism {
         self.velocity(k)
     }
 
-    /// Adds a row's impulse to body `k` (local); the joints answer in [`Mechanism::finish_contact`].
+    /// Adds a row's impulse to body `k` (local); the joints answer in [`Mechanism::predict_contact`].
     pub(crate) fn push(&mut self, row: &Row, impulse: f64, k: usize, is_b: bool) {
         let hat = self.hat_row(row, k, is_b);
         self.contact.pushed[k].iter_mut().zip(hat).for_each(|(p, x)| *p += impulse * x);
@@ -206,36 +229,52 @@ impl Mechanism {
         }
     }
 
-    /// Moves with the impulses that were pushed, and closes the joints.
-    pub(crate) fn finish_contact(&mut self, h: f64, params: &StepParams, supported: bool) -> Advance {
-        let mut pushed = std::mem::take(&mut self.contact.pushed);
-        for (u, p) in self.u.iter_mut().zip(&pushed) {
-            u.iter_mut().zip(p).for_each(|(u, p)| *u += p);
-        }
+    /// Finds where the impulses that were pushed lead with the joints closed; `None` if they cannot be closed so.
+    pub(crate) fn predict_contact(&mut self, h: f64, params: &StepParams) -> Option<u32> {
+        let pushed = std::mem::take(&mut self.contact.pushed);
         // the joints' answer to the pushes
-        std::mem::swap(&mut self.u, &mut pushed);
+        self.u.copy_from_slice(&pushed);
         self.row_velocities();
-        std::mem::swap(&mut self.u, &mut pushed);
         for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
             *r = d - *r;
         }
         self.layout.factor.solve(&mut self.rhs);
+        self.impulse.copy_from_slice(&self.contact.kicked_impulse);
         self.impulse.iter_mut().zip(&self.rhs).for_each(|(p, d)| *p += d);
+        for ((u, kicked), p) in self.u.iter_mut().zip(&self.contact.kicked).zip(&pushed) {
+            (0..6).for_each(|s| u[s] = kicked[s] + p[s]);
+        }
         Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
         self.contact.pushed = pushed;
-        let with_contacts = self.u.clone();
+        self.contact.with_contacts.clone_from(&self.u);
+        self.contact.answered.clone_from(&self.impulse);
         self.predict_outside(h);
-        let unfit = self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND);
-        let mut advance = match self.move_in_contact(h, params, unfit.is_none(), supported) {
-            Some(iterations) => self.taken(h, StepKind::Accurate, None, iterations),
+        match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND) {
+            Some(_) => None,
+            None => self.close_positions(h, params.joint_tolerance),
+        }
+    }
+
+    /// Goes where [`Mechanism::predict_contact`] found, in `iterations`, and closes the velocities.
+    pub(crate) fn finish_contact(
+        &mut self,
+        h: f64,
+        params: &StepParams,
+        iterations: Option<u32>,
+        supported: bool,
+    ) -> Advance {
+        let mut advance = match iterations {
+            Some(iterations) => {
+                self.move_in_contact(h, supported);
+                self.taken(h, StepKind::Accurate, None, iterations)
+            }
             None => {
-                self.u.copy_from_slice(&with_contacts);
-                self.pose.copy_from_slice(&self.robust.start);
-                let kept = std::mem::replace(&mut self.load, vec![(DVec3::ZERO, DVec3::ZERO); self.layout.movable]);
+                self.u.copy_from_slice(&self.contact.with_contacts);
+                let unfit = self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND);
+                self.impulse.copy_from_slice(&self.contact.answered);
                 self.linear.forget();
                 self.linearise_here(h);
-                let iterations = self.last_resort_step(h, params);
-                self.load = kept;
+                let iterations = self.last_resort_in_contact(h, params);
                 self.taken(h, StepKind::LastResort, Some(unfit.unwrap_or(Reason::NoConvergence)), iterations)
             }
         };
@@ -244,11 +283,7 @@ impl Mechanism {
         advance
     }
 
-    fn move_in_contact(&mut self, h: f64, params: &StepParams, fit: bool, supported: bool) -> Option<u32> {
-        if !fit {
-            return None;
-        }
-        let iterations = self.close_positions(h, params.joint_tolerance)?;
+    fn move_in_contact(&mut self, h: f64, supported: bool) {
         self.commit_prediction();
         if supported {
             self.whiten_plainly();
@@ -262,7 +297,6 @@ impl Mechanism {
         self.average_forces(h);
         self.remember_impulses(None);
         self.remember_accelerations(h);
-        Some(iterations)
     }
 }
 

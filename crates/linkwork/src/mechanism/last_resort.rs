@@ -19,12 +19,26 @@ impl Mechanism {
     /// would be left further open than they were stay where they are.
     pub(super) fn last_resort_step(&mut self, h: f64, params: &StepParams) -> u32 {
         self.u_start.copy_from_slice(&self.u);
-        self.robust.start.copy_from_slice(&self.pose);
         let energy = self.energy_at_start();
         self.whiten_plainly();
         self.bounded_forces(h);
         self.kick(h);
         self.apply_bounded_to_mechanism();
+        self.fly_and_project(h, params, energy)
+    }
+
+    /// The same for a mechanism that has been kicked and pushed already.
+    pub(super) fn last_resort_in_contact(&mut self, h: f64, params: &StepParams) -> u32 {
+        let energy = self.energy_at_start();
+        self.whiten_plainly();
+        let pushed: Vec<f64> = self.impulse.iter().map(|p| p / h).collect();
+        let iterations = self.fly_and_project(h, params, energy);
+        self.force.iter_mut().zip(&pushed).for_each(|(f, p)| *f += p);
+        iterations
+    }
+
+    fn fly_and_project(&mut self, h: f64, params: &StepParams, energy: f64) -> u32 {
+        self.robust.start.copy_from_slice(&self.pose);
         self.predict(h);
         self.predict_outside(h);
         self.commit_prediction();

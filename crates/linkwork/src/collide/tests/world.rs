@@ -313,7 +313,7 @@ fn collide_takes() {
             collisions.follow(&bodies, H, G);
             collisions.find_pairs();
             broad += start.elapsed().as_secs_f64();
-            collisions.find_contacts(&bodies);
+            collisions.find_contacts(&bodies, 1.0 / 60.0);
             all += start.elapsed().as_secs_f64();
         }
         println!(

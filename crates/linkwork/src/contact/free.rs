@@ -1,0 +1,113 @@
+//! A body without joints in contact.
+
+use crate::joint::Motion;
+use crate::joint::rows::Row;
+use crate::math::{Placed, rotation};
+use crate::world::Bodies;
+use glam::DVec3;
+
+/// A body without joints, in working memory.
+#[derive(Clone, Copy)]
+pub(super) struct Free {
+    pub slot: u32,
+    inv_sqrt_mass: f64,
+    inv_sqrt: DVec3,
+    pub pose: Placed,
+    pub u: [f64; 6],
+    /// Velocities without impulses of contacts.
+    pub kicked: [f64; 6],
+    /// Where it will be at the end of the step, and its spin then.
+    pub next: Placed,
+    next_spin: [f64; 3],
+    pub supported: bool,
+    /// How far a bounce within the step has carried it, against a bounce at its start.
+    pub shift: DVec3,
+}
+
+impl Free {
+    pub fn new(bodies: &Bodies, slot: u32) -> Free {
+        let Some(body) = bodies.at(slot as usize) else {
+            unreachable!("free bodies are listed from the world's own bodies")
+        };
+        let m = &body.mass;
+        let root = DVec3::new(m.moments.x.sqrt(), m.moments.y.sqrt(), m.moments.z.sqrt());
+        let mut state = Free {
+            slot,
+            inv_sqrt_mass: 1.0 / m.mass.sqrt(),
+            inv_sqrt: root.recip(),
+            pose: body.placed(),
+            u: [0.0; 6],
+            kicked: [0.0; 6],
+            next: body.placed(),
+            next_spin: [0.0; 3],
+            supported: body.supported,
+            shift: DVec3::ZERO,
+        };
+        state.u = state.hat(body.v, body.w);
+        state
+    }
+
+    pub fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
+        let Some(body) = bodies.at(self.slot as usize) else { return };
+        let kick = if self.supported { h } else { 0.5 * h };
+        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
+        let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
+        let damp = |rate: f64| (-rate * h).exp();
+        let Motion { v, w } = self.motion();
+        let v = (v + acceleration * kick) * damp(body.linear_damping);
+        let w = (w + spin * kick) * damp(body.angular_damping);
+        self.u = self.hat(v, w);
+        self.kicked = self.u;
+    }
+
+    pub fn hat(&self, v: DVec3, w: DVec3) -> [f64; 6] {
+        let v = v / self.inv_sqrt_mass;
+        let w = (self.pose.r.transpose() * w) / self.inv_sqrt;
+        [v.x, v.y, v.z, w.x, w.y, w.z]
+    }
+
+    pub fn motion(&self) -> Motion {
+        let u = &self.u;
+        let v = DVec3::new(u[0], u[1], u[2]) * self.inv_sqrt_mass;
+        Motion { v, w: self.pose.r * (DVec3::new(u[3], u[4], u[5]) * self.inv_sqrt) }
+    }
+
+    pub fn hat_row(&self, row: &Row, is_b: bool) -> [f64; 6] {
+        let (sign, g) = if is_b { (self.inv_sqrt_mass, row.ang_b) } else { (-self.inv_sqrt_mass, row.ang_a) };
+        let l = row.lin * sign;
+        let g = (self.pose.r.transpose() * g) * self.inv_sqrt;
+        [l.x, l.y, l.z, g.x, g.y, g.z]
+    }
+
+    pub fn push(&mut self, row: &Row, impulse: f64, is_b: bool) {
+        let hat = self.hat_row(row, is_b);
+        self.u.iter_mut().zip(hat).for_each(|(u, x)| *u += impulse * x);
+    }
+
+    /// Velocities before the step.
+    pub fn before(&self, bodies: &Bodies) -> [f64; 6] {
+        bodies.at(self.slot as usize).map_or([0.0; 6], |b| self.hat(b.v, b.w))
+    }
+
+    /// Finds where the present velocities lead.
+    pub fn predict(&mut self, h: f64) {
+        let Motion { v, .. } = self.motion();
+        let momentum = DVec3::new(self.u[3], self.u[4], self.u[5]) / self.inv_sqrt;
+        let inverse = self.inv_sqrt * self.inv_sqrt;
+        let (q, momentum) = rotation::rotate_free(self.pose.q, momentum, inverse, h);
+        self.next = Placed::new(self.pose.x + v * h + self.shift, q);
+        self.next_spin = (momentum * self.inv_sqrt).to_array();
+    }
+
+    /// Goes where [`Free::predict`] found; a body that nothing pushed gets the other half of its kick.
+    pub fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
+        self.pose = self.next;
+        self.u[3..].copy_from_slice(&self.next_spin);
+        self.supported = supported;
+        let Some(body) = bodies.at(self.slot as usize).filter(|_| !supported) else { return };
+        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
+        let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
+        let Motion { v, w } = self.motion();
+        self.u = self.hat(v + acceleration * 0.5 * h, w + spin * 0.5 * h);
+    }
+}

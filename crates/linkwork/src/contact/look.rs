@@ -1,0 +1,211 @@
+//! The second look: where the solved velocities really lead.
+//!
+//! Contact rows are those of the start of the step. Bodies that turn, and joints that are closed afterwards, bend the way:
+//! the gap at the end is not gap + h v. So the shapes are looked at where they will be; what their gaps miss is added to the
+//! targets, points that were not seen before are added, and the contacts are solved once more. It is the modified Newton
+//! iteration that closes the joints, on gaps.
+
+use super::{Contacts, Island, NONE, aim, contact_rows};
+use crate::collide::{ContactPoint, Manifold};
+use crate::math::Placed;
+use crate::mechanism::{Mechanism, outside_moved};
+use crate::world::World;
+use glam::DVec3;
+
+pub(super) const MOST_LOOKS: u32 = 4;
+/// Overlap that is not worth another look, m.
+pub(super) const TOLERANCE: f64 = 1e-7;
+/// Overlap that asks for a smaller step, m.
+pub(super) const TOO_DEEP: f64 = 3e-4;
+/// How far apart shapes are looked at, m.
+const REACH: f64 = 4e-3;
+/// How much deeper soft contacts may become in a step, m.
+const SOFT: f64 = 2e-5;
+/// How far what presses may come off, m.
+const LIFT: f64 = 1e-5;
+
+/// A contact point that was not seen at the start of the step.
+struct Unseen {
+    manifold: u32,
+    normal: DVec3,
+    points: Vec<ContactPoint>,
+}
+
+impl Contacts {
+    /// Looks where bodies will be; returns how much deeper than wanted they will overlap there, m. Where that is worth it
+    /// and `mend` is set, contacts must be solved again: targets and points are mended, and impulses taken back.
+    pub(super) fn look_again(
+        &mut self,
+        island: &mut Island,
+        world: &mut World,
+        mechanisms: &mut [Mechanism],
+        first_state: usize,
+        h: f64,
+        mend: bool,
+    ) -> f64 {
+        let mut worst = 0.0_f64;
+        let mut unseen: Vec<Unseen> = Vec::new();
+        let mut k = 0;
+        let manifolds = island.manifolds.len();
+        let mut at = 0;
+        while at < manifolds {
+            // all manifolds of one pair together
+            let first = world.collisions.manifolds[island.manifolds[at] as usize];
+            let key = (first.collider_a, first.collider_b);
+            let same = |m: &u32| {
+                let m = &world.collisions.manifolds[*m as usize];
+                (m.collider_a, m.collider_b) == key
+            };
+            let group = island.manifolds[at..].iter().take_while(|m| same(m)).count();
+            let count: usize =
+                island.manifolds[at..at + group].iter().map(|&m| world.collisions.manifolds[m as usize].points().len()).sum();
+            if self.bends_its_way(world, mechanisms, island, &first, h) {
+                let deeper = self.look_at_pair(island, world, mechanisms, at..at + group, k, h, &mut unseen);
+                worst = worst.max(deeper);
+            }
+            k += count;
+            at += group;
+        }
+        if mend && worst > TOLERANCE {
+            self.take_back(island, mechanisms, first_state);
+            self.add_unseen(island, world, mechanisms, &unseen, h);
+        }
+        worst
+    }
+
+    /// Whether the end of the step may be elsewhere than the velocities say.
+    fn bends_its_way(
+        &self,
+        world: &World,
+        mechanisms: &[Mechanism],
+        island: &Island,
+        manifold: &Manifold,
+        h: f64,
+    ) -> bool {
+        [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)].into_iter().any(|(slot, collider)| {
+            let unit = self.unit[slot as usize];
+            let place = island.mechanisms.iter().position(|&m| m == unit);
+            let closed_by_moving = place.is_some_and(|k| island.closings[k] != Some(0));
+            let angle = h * self.motion(world, mechanisms, slot).w.length();
+            closed_by_moving || (angle > 0.0 && 0.5 * angle * angle * world.collisions.sweep(collider) > TOLERANCE)
+        })
+    }
+
+    /// Notes how the gaps of one pair's points bend; returns how much deeper than wanted the deepest will be.
+    fn look_at_pair(
+        &self,
+        island: &mut Island,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        group: std::ops::Range<usize>,
+        mut k: usize,
+        h: f64,
+        unseen: &mut Vec<Unseen>,
+    ) -> f64 {
+        let first = world.collisions.manifolds[island.manifolds[group.start] as usize];
+        let (a, b) = (self.end(world, mechanisms, first.a, h), self.end(world, mechanisms, first.b, h));
+        let turned = |slot: u32, collider: u32| match self.motion(world, mechanisms, slot).w.length() {
+            0.0 => 0.0,
+            spin => h * spin * world.collisions.sweep(collider),
+        };
+        let near =
+            world.collisions.near(&first) + turned(first.a, first.collider_a) + turned(first.b, first.collider_b);
+        let touches = world.collisions.look_ahead(&first, &a, &b, REACH);
+        // normal, place, place in b, gap
+        let mut seen: Vec<(DVec3, DVec3, DVec3, f64)> = Vec::new();
+        for touch in touches.iter() {
+            for &(position, gap) in &touch.points {
+                seen.push((touch.normal, position, b.r.transpose() * (position - b.x), gap));
+            }
+        }
+        let mut taken = vec![false; seen.len()];
+        let mut worst = 0.0_f64;
+        for &m in &island.manifolds[group.clone()] {
+            let manifold = world.collisions.manifolds[m as usize];
+            for point in manifold.points() {
+                let mut best = (near * near, usize::MAX);
+                for (i, s) in seen.iter().enumerate().filter(|(i, _)| !taken[*i]) {
+                    let d = s.2.distance_squared(point.local_b);
+                    if s.0.dot(manifold.normal) > 0.7 && d < best.0 {
+                        best = (d, i);
+                    }
+                }
+                if best.1 != usize::MAX {
+                    taken[best.1] = true;
+                    let wanted = point.gap + self.shift(&manifold) + h * island.problem.entries[k].velocity[0];
+                    let end = seen[best.1].3;
+                    let predicted = wanted + island.bends[k];
+                    let presses = island.problem.entries[k].impulse[0] > 0.0;
+                    let lifted = if presses { (end - predicted) * TOLERANCE / LIFT } else { 0.0 };
+                    let deeper = point.gap.min(0.0) - end;
+                    let unsolved = if deeper > SOFT { deeper } else { 0.0 };
+                    worst = worst.max(predicted.min(0.0) - end).max(lifted).max(unsolved);
+                    let bend = end - wanted;
+                    island.problem.entries[k].target += (island.bends[k] - bend) / h;
+                    island.bends[k] = bend;
+                }
+                k += 1;
+            }
+        }
+        for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
+            worst = worst.max(-s.3);
+            let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::default() };
+            let manifold = island.manifolds[group.start];
+            match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == s.0) {
+                Some(u) => u.points.push(point),
+                None => unseen.push(Unseen { manifold, normal: s.0, points: vec![point] }),
+            }
+        }
+        worst
+    }
+
+    /// Adds points that were seen at the end alone, at the place of their bodies now.
+    fn add_unseen(
+        &mut self,
+        island: &mut Island,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        unseen: &[Unseen],
+        h: f64,
+    ) {
+        let bounded = island.problem.entries.split_off(island.rows.len());
+        for Unseen { manifold, normal, points } in unseen {
+            let pair = world.collisions.manifolds[*manifold as usize];
+            let mut added = pair.with_points(*normal, points);
+            let b = world.bodies.at(pair.b as usize).map_or(Placed::WORLD, |b| b.placed());
+            let mut problem = std::mem::take(&mut island.problem);
+            for point in added.points_mut() {
+                point.position = b.x + b.r * point.local_b;
+                let rows = contact_rows(world, &pair.with_points(*normal, &[*point]), point);
+                let speed = self.add_contact(&mut problem, world, mechanisms, &pair, &rows);
+                island.fastest = island.fastest.max(speed);
+                let Some(entry) = problem.entries.last() else { continue };
+                let rates = problem.rates(entry, &island.z);
+                point.gap -= h * (entry.b[0] + rates[0]);
+                let Some(entry) = problem.entries.last_mut() else { continue };
+                aim(entry, world, &pair, point, &rows, point.gap, h, island.rigid);
+                island.rows.push(rows);
+                island.slips.push(0.0);
+                island.bends.push(0.0);
+            }
+            island.problem = problem;
+            island.manifolds.push(world.collisions.manifolds.len() as u32);
+            world.collisions.manifolds.push(added);
+        }
+        island.problem.entries.extend(bounded);
+    }
+
+    /// Where a body will be.
+    fn end(&self, world: &World, mechanisms: &[Mechanism], slot: u32, h: f64) -> Placed {
+        let unit = self.unit[slot as usize];
+        if unit == NONE {
+            let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
+            return outside_moved(&self.motion(world, mechanisms, slot), &here, h);
+        }
+        let local = self.local[slot as usize] as usize;
+        match (unit as usize) < mechanisms.len() {
+            true => *mechanisms[unit as usize].next_pose(local),
+            false => self.states[local].next,
+        }
+    }
+}
