@@ -57,6 +57,7 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     check_free_bodies(world, &scratch.free)?;
     let mut report = StepReport::default();
     let all = Active { mechanisms: vec![true; scratch.mechanisms.len()], free: vec![true; scratch.free.len()] };
+    scratch.contacts.begin();
     let driven = kinematic_bodies(world);
     let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
     round.run(world, scratch, &all, params.dt, &mut report)?;

@@ -48,6 +48,8 @@ pub(crate) struct PlacedBody {
     pub q: DQuat,
     pub v: DVec3,
     pub w: DVec3,
+    /// Speed that it is known to be given within the step, m/s.
+    pub pushed: f64,
 }
 
 /// A contact point, in the world.
@@ -274,6 +276,31 @@ impl Collisions {
         touches
     }
 
+    pub fn pair_count(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The k-th pair, without points, if it was found to be out of reach and is no sensor's.
+    pub fn pair_out_of_reach(&self, k: usize) -> Option<Manifold> {
+        let pair = &self.pairs[k];
+        (pair.count == 0 && !pair.sensor).then(|| Manifold {
+            a: self.entries[pair.a as usize].slot(),
+            b: self.entries[pair.b as usize].slot(),
+            collider_a: pair.a,
+            collider_b: pair.b,
+            normal: DVec3::Z,
+            material: pair.material,
+            step: 1.0,
+            points: [ContactPoint::default(); 4],
+            count: 0,
+        })
+    }
+
+    /// How far a collider was reckoned to come in the step, m.
+    pub fn reach(&self, collider: u32) -> f64 {
+        self.entries[collider as usize].reach
+    }
+
     /// How near points of a pair are to be one and the same, m.
     pub fn near(&self, manifold: &Manifold) -> f64 {
         let of = |collider: u32| &self.entries[collider as usize].collider;
@@ -312,7 +339,7 @@ impl Collisions {
             let slot = entry.body.slot();
             let (Some(body), Some(Some(track))) = (bodies.get(slot), self.tracks.get(slot)) else { continue };
             let c = &entry.collider;
-            let speed = body.v.length() + body.w.length() * c.sweep;
+            let speed = (body.v.length() + body.w.length() * c.sweep).max(body.pushed);
             let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
             let step = track.moved + track.turned * c.sweep;
             if step == 0.0 && reach == entry.reach {

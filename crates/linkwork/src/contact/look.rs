@@ -7,6 +7,7 @@
 
 use super::{Contacts, Island, NONE, aim, contact_rows};
 use crate::collide::{ContactPoint, Manifold};
+use crate::joint::Motion;
 use crate::math::Placed;
 use crate::mechanism::{Mechanism, outside_moved};
 use crate::world::World;
@@ -21,6 +22,8 @@ pub(super) const TOO_DEEP: f64 = 3e-4;
 const REACH: f64 = 4e-3;
 /// How much deeper soft contacts may become in a step, m.
 const SOFT: f64 = 2e-5;
+/// How far bodies may pass along each other before their nearest faces are doubted, m.
+const PASSING: f64 = 2e-3;
 /// How far what presses may come off, m.
 const LIFT: f64 = 1e-5;
 
@@ -57,9 +60,11 @@ impl Contacts {
                 (m.collider_a, m.collider_b) == key
             };
             let group = island.manifolds[at..].iter().take_while(|m| same(m)).count();
-            let count: usize =
-                island.manifolds[at..at + group].iter().map(|&m| world.collisions.manifolds[m as usize].points().len()).sum();
-            if self.bends_its_way(world, mechanisms, island, &first, h) {
+            let count: usize = island.manifolds[at..at + group]
+                .iter()
+                .map(|&m| world.collisions.manifolds[m as usize].points().len())
+                .sum();
+            if !island.solved || self.bends_its_way(world, mechanisms, island, &first, h) {
                 let deeper = self.look_at_pair(island, world, mechanisms, at..at + group, k, h, &mut unseen);
                 worst = worst.max(deeper);
             }
@@ -82,7 +87,14 @@ impl Contacts {
         manifold: &Manifold,
         h: f64,
     ) -> bool {
-        [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)].into_iter().any(|(slot, collider)| {
+        // what passes by may meet with other faces than those that were nearest
+        let sides = [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)];
+        let [a, b] = sides.map(|(slot, _)| self.motion(world, mechanisms, slot));
+        let across = (b.v - a.v).reject_from_normalized(manifold.normal).length();
+        if h * across > PASSING && sides.iter().all(|(_, collider)| world.collisions.sweep(*collider).is_finite()) {
+            return true;
+        }
+        sides.into_iter().any(|(slot, collider)| {
             let unit = self.unit[slot as usize];
             let place = island.mechanisms.iter().position(|&m| m == unit);
             let closed_by_moving = place.is_some_and(|k| island.closings[k] != Some(0));
@@ -120,8 +132,8 @@ impl Contacts {
         }
         let mut taken = vec![false; seen.len()];
         let mut worst = 0.0_f64;
-        for &m in &island.manifolds[group.clone()] {
-            let manifold = world.collisions.manifolds[m as usize];
+        for position in group.clone() {
+            let manifold = world.collisions.manifolds[island.manifolds[position] as usize];
             for point in manifold.points() {
                 let mut best = (near * near, usize::MAX);
                 for (i, s) in seen.iter().enumerate().filter(|(i, _)| !taken[*i]) {
@@ -137,7 +149,9 @@ impl Contacts {
                     let predicted = wanted + island.bends[k];
                     let presses = island.problem.entries[k].impulse[0] > 0.0;
                     let lifted = if presses { (end - predicted) * TOLERANCE / LIFT } else { 0.0 };
-                    let deeper = point.gap.min(0.0) - end;
+                    // what was added had not touched at the start
+                    let start = if position < island.seen { point.gap.min(0.0) } else { 0.0 };
+                    let deeper = start - end;
                     let unsolved = if deeper > SOFT { deeper } else { 0.0 };
                     worst = worst.max(predicted.min(0.0) - end).max(lifted).max(unsolved);
                     let bend = end - wanted;
@@ -195,6 +209,74 @@ impl Contacts {
         island.problem.entries.extend(bounded);
     }
 
+    /// Whether a blow throws a body into something that contacts were not looked for with; both speeds are noted for the
+    /// next search.
+    pub(super) fn outruns_its_reach(
+        &mut self,
+        island: &Island,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        h: f64,
+    ) -> bool {
+        self.thrown.clear();
+        for &m in &island.manifolds {
+            let m = &world.collisions.manifolds[m as usize];
+            for (slot, collider) in [(m.a, m.collider_a), (m.b, m.collider_b)] {
+                if self.unit[slot as usize] != NONE
+                    && h * self.speed(world, mechanisms, slot, collider) > world.collisions.reach(collider)
+                {
+                    self.thrown.push(collider);
+                }
+            }
+        }
+        if self.thrown.is_empty() {
+            return false;
+        }
+        self.thrown.sort_unstable();
+        let mut any = false;
+        for k in 0..world.collisions.pair_count() {
+            let Some(pair) = world.collisions.pair_out_of_reach(k) else { continue };
+            let hit = [pair.collider_a, pair.collider_b].iter().any(|c| self.thrown.binary_search(c).is_ok());
+            if !hit {
+                continue;
+            }
+            let end = |slot: u32| match self.is_in(island, slot) {
+                true => self.end(world, mechanisms, slot, h),
+                false => flown(world, slot, h),
+            };
+            let (a, b) = (end(pair.a), end(pair.b));
+            let touches = world.collisions.look_ahead(&pair, &a, &b, 0.0);
+            if touches.iter().any(|t| t.points.iter().any(|p| p.1 < -TOO_DEEP)) {
+                for (slot, collider) in [(pair.a, pair.collider_a), (pair.b, pair.collider_b)] {
+                    let speed = match self.is_in(island, slot) {
+                        true => self.speed(world, mechanisms, slot, collider),
+                        false => 0.0,
+                    };
+                    self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
+                    self.pushes[slot as usize] = if speed.is_finite() { speed } else { 0.0 };
+                }
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn is_in(&self, island: &Island, slot: u32) -> bool {
+        let first = match island.mechanisms.first() {
+            Some(&m) => m as usize,
+            None => self.mechanism_count + island.free.first().map_or(0, |&k| k as usize),
+        };
+        let unit = self.unit[slot as usize];
+        unit != NONE && self.island_of[unit as usize] == self.island_of[first]
+    }
+
+    /// How fast points of a collider move at most.
+    fn speed(&self, world: &World, mechanisms: &[Mechanism], slot: u32, collider: u32) -> f64 {
+        let motion = self.motion(world, mechanisms, slot);
+        let turning = if motion.w == DVec3::ZERO { 0.0 } else { motion.w.length() * world.collisions.sweep(collider) };
+        motion.v.length() + turning
+    }
+
     /// Where a body will be.
     fn end(&self, world: &World, mechanisms: &[Mechanism], slot: u32, h: f64) -> Placed {
         let unit = self.unit[slot as usize];
@@ -208,4 +290,10 @@ impl Contacts {
             false => self.states[local].next,
         }
     }
+}
+
+/// Where a body that this island does not move will be, if nothing stops it.
+fn flown(world: &World, slot: u32, h: f64) -> Placed {
+    let Some(body) = world.bodies.at(slot as usize) else { return Placed::WORLD };
+    outside_moved(&Motion { v: body.v, w: body.w }, &body.placed(), h)
 }

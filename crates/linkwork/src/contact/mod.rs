@@ -69,6 +69,8 @@ struct Island {
     mechanisms: Vec<u32>,
     free: Vec<u32>,
     manifolds: Vec<u32>,
+    /// How many of them were seen where the step begins.
+    seen: usize,
     problem: Problem,
     newton: Newton,
     work: Rigid,
@@ -80,6 +82,8 @@ struct Island {
     bends: Vec<f64>,
     /// Whether contacts are rigid: something here has joints.
     rigid: bool,
+    /// Whether the last solve met its tolerance.
+    solved: bool,
     /// The fastest that meets, m/s.
     fastest: f64,
     /// Of each mechanism: iterations that closed its joints.
@@ -102,6 +106,9 @@ pub(crate) struct Contacts {
     mechanism_count: usize,
     /// By unit: whether a contact pushes it.
     pushed: Vec<bool>,
+    /// By slot: speed that a body turned out to be given within the step, faster than its reach allows for.
+    pushes: Vec<f64>,
+    thrown: Vec<u32>,
     bounces: Bounces,
     advances: Vec<Advance>,
 }
@@ -122,7 +129,8 @@ impl Contacts {
         self.placed.clear();
         self.placed.resize(slots, PlacedBody::default());
         for (id, b) in bodies.iter() {
-            self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w };
+            let pushed = self.pushes.get(id.slot()).copied().unwrap_or(0.0);
+            self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed };
         }
         collisions.update(&self.placed, h, gravity.length());
         self.number_units(slots, mechanisms, free, active);
@@ -276,11 +284,13 @@ impl Contacts {
                 true => self.look_again(island, world, mechanisms, first_state, h, !last),
                 false => f64::INFINITY,
             };
-            if may_halve && (!closed || last && deeper > look::TOO_DEEP) {
+            let enough = last || !closed || deeper <= look::TOLERANCE;
+            let failed = !closed || last && deeper > look::TOO_DEEP;
+            if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 self.states.truncate(first_state);
                 return false;
             }
-            if last || !closed || deeper < look::TOLERANCE {
+            if enough {
                 break;
             }
         }
@@ -324,6 +334,7 @@ impl Contacts {
         island.rigid = !island.mechanisms.is_empty();
         island.fastest = world.gravity.length() * h;
         island.rows.clear();
+        island.seen = island.manifolds.len();
         for &k in &island.manifolds {
             let manifold = &world.collisions.manifolds[k as usize];
             for point in manifold.points() {
@@ -354,9 +365,11 @@ impl Contacts {
     fn solve(&mut self, island: &mut Island, world: &World, h: f64, report: &mut ContactReport) {
         let Island { problem, newton, work, z, slips, rows, .. } = island;
         if island.rigid {
-            let outcome = rigid::solve(problem, newton, work, z, (RIGID_TOLERANCE * island.fastest).min(RIGID_DEPTH / h));
+            let outcome =
+                rigid::solve(problem, newton, work, z, (RIGID_TOLERANCE * island.fastest).min(RIGID_DEPTH / h));
             report.iterations += outcome.iterations;
             report.residual = report.residual.max(outcome.residual);
+            island.solved = !outcome.jammed;
             if outcome.jammed {
                 let m = &world.collisions.manifolds[island.manifolds[0] as usize];
                 report.jammed.get_or_insert((m.a, m.b));
@@ -364,6 +377,7 @@ impl Contacts {
             return;
         }
         newton.prepare(problem);
+        island.solved = false;
         for _ in 0..MOST_SLIP_ROUNDS {
             let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
             report.iterations += outcome.iterations;
@@ -371,9 +385,15 @@ impl Contacts {
             let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
             let stiffened = stiffen(&mut problem.entries[..rows.len()], h);
             if !slipped && !stiffened {
+                island.solved = outcome.converged;
                 break;
             }
         }
+    }
+
+    /// Forgets what blows were found; a new step begins.
+    pub fn begin(&mut self) {
+        self.pushes.clear();
     }
 
     /// Finds where all bodies go; returns whether all joints can be closed there.

@@ -1,4 +1,4 @@
-//! Contact tests that fail today because the engine is wrong; not listed in `main.rs`. Each joins its file when it passes.
+//! Contact where it is hard: fast, heavy, in closed loops, in random piles.
 
 use crate::common::{Complaints, Random, Run, weightless, wxyz};
 use crate::contact::{cuboid, ground, sphere};
