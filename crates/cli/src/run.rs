@@ -45,7 +45,7 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
         output.finish()?;
     }
     written?;
-    if std::io::stdout().is_terminal() && !options.quiet && !outputs.uses_stdout {
+    if !options.quiet && !outputs.uses_stdout {
         output::print(&summary(&report))?;
     }
     conclude(&report, &end, options.quiet)

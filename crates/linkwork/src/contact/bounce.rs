@@ -72,6 +72,7 @@ impl Contacts {
             if bounces.struck.is_empty() {
                 break;
             }
+            bounces.entries.extend_from_slice(&island.joints);
             let mut problem = Problem {
                 entries: std::mem::take(&mut bounces.entries),
                 data: std::mem::take(&mut island.problem.data),

@@ -12,6 +12,7 @@ mod look;
 mod newton;
 mod problem;
 mod rigid;
+mod solve;
 
 pub(crate) use listing::Touch;
 pub use listing::{Contact, ContactEvent};
@@ -30,28 +31,9 @@ use glam::DVec3;
 use newton::Newton;
 use problem::{Entry, Law, Problem, Side};
 use rigid::Rigid;
+use solve::{aim, relaxation};
 
 const NONE: u32 = u32::MAX;
-/// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
-const REST_DEPTH: f64 = 2e-6;
-const RELAXATION: f64 = 0.2;
-/// Fraction of an overlap that rigid contact takes out in a step.
-const PUSH_OUT: f64 = 0.2;
-/// Fastest push-out, m/s.
-const FASTEST_PUSH: f64 = 3.0;
-/// How exact contacts are solved: soft ones as a velocity (m/s), rigid ones relative to the fastest that meets.
-const SOFT_TOLERANCE: f64 = 1e-6;
-const RIGID_TOLERANCE: f64 = 1e-6;
-/// Overlap that an inexact solve may cause in a step, m.
-const RIGID_DEPTH: f64 = 1e-7;
-const MOST_SOFT_ITERATIONS: u32 = 60;
-/// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
-const MOST_SLIP_ROUNDS: u32 = 20;
-const SLIP_TOLERANCE: f64 = 1e-7;
-/// Overlap that a heavy load may cause before contacts get stiffer, m, and how much more makes a solve start again.
-const LOADED_DEPTH: f64 = 1e-5;
-const OVERLOAD: f64 = 1.5;
-
 /// What contacts did in a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContactReport {
@@ -78,10 +60,15 @@ struct Island {
     /// Of each contact: its rows, de Saxcé's μ|v_t| that its target takes off, and how much the way bends its gap at the
     /// end of the step away from what its velocity says, m.
     rows: Vec<[Row; 3]>,
+    /// Joints of mechanisms that are solved body by body, and of each its mechanism and its first row there.
+    joints: Vec<Entry>,
+    joint_rows: Vec<(u32, u32)>,
     slips: Vec<f64>,
     bends: Vec<f64>,
     /// Whether contacts are rigid: something here has joints.
     rigid: bool,
+    /// Whether a solve of this step took many iterations.
+    hard: bool,
     /// Whether the last solve met its tolerance.
     solved: bool,
     /// The fastest that meets, m/s.
@@ -263,7 +250,7 @@ impl Contacts {
         let h = params.dt;
         let first_state = self.states.len();
         self.open(island, world, mechanisms, free, h, report);
-        self.bounce(island, world, mechanisms, first_state, h, RIGID_TOLERANCE * island.fastest);
+        self.bounce(island, world, mechanisms, first_state, h, solve::RIGID_TOLERANCE * island.fastest);
         for &m in &island.mechanisms {
             mechanisms[m as usize].kick_in_contact(h);
         }
@@ -272,20 +259,23 @@ impl Contacts {
         }
         self.aim_contacts(island, world, mechanisms, h);
         for &m in &island.mechanisms {
-            self.add_bounded(&mut island.problem, &mechanisms[m as usize], m);
+            self.add_bounded(&mut island.problem, mechanisms, m);
         }
-        self.guess(island, world, first_state);
+        island.problem.entries.extend_from_slice(&island.joints);
+        self.guess_joints(island, mechanisms);
+        self.guess(island, world, mechanisms, first_state);
         for look in 0.. {
             self.solve(island, world, h, report);
             self.push_all(island, world, mechanisms, first_state, h);
             let closed = self.predict(island, mechanisms, first_state, params);
-            let last = look == look::MOST_LOOKS;
+            // where a solve is hard already, another look is not worth it
+            let last = look == if island.hard { 1 } else { look::MOST_LOOKS };
             let deeper = match closed {
                 true => self.look_again(island, world, mechanisms, first_state, h, !last),
                 false => f64::INFINITY,
             };
             let enough = last || !closed || deeper <= look::TOLERANCE;
-            let failed = !closed || last && deeper > look::TOO_DEEP;
+            let failed = !closed || last && !island.hard && deeper > look::TOO_DEEP;
             if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 self.states.truncate(first_state);
                 return false;
@@ -322,7 +312,16 @@ impl Contacts {
         for &m in &island.mechanisms {
             let mechanism = &mut mechanisms[m as usize];
             mechanism.begin_contact(h);
-            self.first_coordinate[m as usize] = problem.unit(mechanism.free_motions());
+            self.first_coordinate[m as usize] = match mechanism.is_body_wise() {
+                true => {
+                    let first = problem.size as u32;
+                    for _ in mechanism.movable_bodies() {
+                        problem.unit(6);
+                    }
+                    first
+                }
+                false => problem.unit(mechanism.free_motions()),
+            };
         }
         for &k in &island.free {
             let unit = mechanisms.len() as u32 + k;
@@ -331,9 +330,11 @@ impl Contacts {
             self.states.push(Free::new(&world.bodies, free[k as usize]));
             self.first_coordinate[unit as usize] = problem.unit(6);
         }
-        island.rigid = !island.mechanisms.is_empty();
+        let body_wise = |m: &u32| mechanisms[*m as usize].is_body_wise();
+        island.rigid = !island.mechanisms.is_empty() && !island.mechanisms.iter().any(body_wise);
         island.fastest = world.gravity.length() * h;
         island.rows.clear();
+        island.hard = false;
         island.seen = island.manifolds.len();
         for &k in &island.manifolds {
             let manifold = &world.collisions.manifolds[k as usize];
@@ -347,46 +348,12 @@ impl Contacts {
             }
         }
         island.problem = problem;
-    }
-
-    /// Starts from the last velocities: they are the best guess where contacts are soft.
-    fn guess(&self, island: &mut Island, world: &World, first_state: usize) {
-        let Island { problem, z, .. } = island;
-        z.clear();
-        z.resize(problem.size, 0.0);
-        for state in &self.states[first_state..] {
-            let first = self.first_coordinate[self.unit[state.slot as usize] as usize] as usize;
-            let before = state.before(&world.bodies);
-            (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
-        }
-    }
-
-    /// Solves the contacts of an island.
-    fn solve(&mut self, island: &mut Island, world: &World, h: f64, report: &mut ContactReport) {
-        let Island { problem, newton, work, z, slips, rows, .. } = island;
-        if island.rigid {
-            let outcome =
-                rigid::solve(problem, newton, work, z, (RIGID_TOLERANCE * island.fastest).min(RIGID_DEPTH / h));
-            report.iterations += outcome.iterations;
-            report.residual = report.residual.max(outcome.residual);
-            island.solved = !outcome.jammed;
-            if outcome.jammed {
-                let m = &world.collisions.manifolds[island.manifolds[0] as usize];
-                report.jammed.get_or_insert((m.a, m.b));
-            }
-            return;
-        }
-        newton.prepare(problem);
-        island.solved = false;
-        for _ in 0..MOST_SLIP_ROUNDS {
-            let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
-            report.iterations += outcome.iterations;
-            report.residual = report.residual.max(outcome.residual);
-            let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
-            let stiffened = stiffen(&mut problem.entries[..rows.len()], h);
-            if !slipped && !stiffened {
-                island.solved = outcome.converged;
-                break;
+        island.joints.clear();
+        island.joint_rows.clear();
+        for k in 0..island.mechanisms.len() {
+            let m = island.mechanisms[k];
+            if mechanisms[m as usize].is_body_wise() {
+                self.add_joints(island, &mechanisms[m as usize], m);
             }
         }
     }
@@ -437,48 +404,104 @@ impl Contacts {
         manifold: &Manifold,
         rows: &[Row; 3],
     ) -> f64 {
+        let parts =
+            [(manifold.a, false), (manifold.b, true)].map(|(slot, is_b)| (self.unit[slot as usize], slot, is_b));
+        let parts = parts.map(|(unit, slot, is_b)| (unit, self.local[slot as usize] as usize, is_b));
+        let sides = self.sides(problem, mechanisms, parts, rows);
+        let velocity = self.contact_velocity(world, mechanisms, manifold, rows);
+        problem.entries.push(Entry {
+            b: velocity,
+            velocity,
+            may_stiffen: manifold.material.softness.is_none(),
+            ..Entry::on(Law::Cone(manifold.material.friction), sides)
+        });
+        velocity.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    /// Writes rows on two bodies (unit, local index, whether it is b) into a problem.
+    fn sides(
+        &self,
+        problem: &mut Problem,
+        mechanisms: &[Mechanism],
+        parts: [(u32, usize, bool); 2],
+        rows: &[Row],
+    ) -> [Side; 2] {
         let mut sides = [Side::default(); 2];
-        for (side, (slot, is_b)) in sides.iter_mut().zip([(manifold.a, false), (manifold.b, true)]) {
-            let unit = self.unit[slot as usize];
+        for (side, (unit, local, is_b)) in sides.iter_mut().zip(parts) {
             if unit == NONE {
                 continue;
             }
-            let first = self.first_coordinate[unit as usize];
+            let mut first = self.first_coordinate[unit as usize];
             let data = problem.data.len() as u32;
-            let local = self.local[slot as usize] as usize;
             for row in rows {
-                if (unit as usize) < mechanisms.len() {
-                    mechanisms[unit as usize].row_on_free_motions(row, local, is_b, &mut problem.data);
-                } else {
-                    problem.data.extend(self.states[local].hat_row(row, is_b));
+                match mechanisms.get(unit as usize) {
+                    None => problem.data.extend(self.states[local].hat_row(row, is_b)),
+                    Some(m) if m.is_body_wise() => problem.data.extend(m.hat_row(row, local, is_b)),
+                    Some(m) => m.row_on_free_motions(row, local, is_b, &mut problem.data),
                 }
             }
-            let size = (problem.data.len() as u32 - data) / 3;
-            *side = Side { first, size, data };
+            if mechanisms.get(unit as usize).is_some_and(Mechanism::is_body_wise) {
+                first += 6 * local as u32;
+            }
+            *side = Side { first, size: (problem.data.len() as u32 - data) / rows.len() as u32, data };
         }
-        // two bodies of one mechanism: one side, with the rows of both
+        // two bodies of one unit: one side, with the rows of both
         if sides[0].size > 0 && sides[1].size > 0 && sides[0].first == sides[1].first {
             let [a, b] = sides;
-            for k in 0..3 * a.size as usize {
+            for k in 0..rows.len() * a.size as usize {
                 problem.data[a.data as usize + k] += problem.data[b.data as usize + k];
             }
             problem.data.truncate(b.data as usize);
             sides[1] = Side::default();
         }
-        let velocity = self.contact_velocity(world, mechanisms, manifold, rows);
-        problem.entries.push(Entry {
-            law: Law::Cone(manifold.material.friction),
-            sides,
-            b: velocity,
-            target: 0.0,
-            start: [0.0; 3],
-            stiffness: 0.0,
-            compliance: 0.0,
-            may_stiffen: manifold.material.softness.is_none(),
-            impulse: [0.0; 3],
-            velocity,
+        sides
+    }
+
+    /// Writes the joints of a mechanism that is solved body by body.
+    fn add_joints(&self, island: &mut Island, mechanism: &Mechanism, m: u32) {
+        let first = self.first_coordinate[m as usize];
+        let Island { problem, joints, joint_rows, .. } = island;
+        mechanism.each_joint_part(|row, count, compliance, sides| {
+            let mut entry = Entry { compliance, ..Entry::on(Law::Joint(count as u8), [Side::default(); 2]) };
+            for (side, (body, rows)) in entry.sides.iter_mut().zip(sides) {
+                *side = Side { first: first + 6 * body, size: 6, data: problem.data.len() as u32 };
+                problem.data.extend_from_slice(rows);
+            }
+            joints.push(entry);
+            joint_rows.push((m, row));
         });
-        velocity.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    /// The joints' answer to the impulses with which contacts start.
+    fn guess_joints(&self, island: &mut Island, mechanisms: &mut [Mechanism]) {
+        let Island { problem, z, joints, joint_rows, .. } = island;
+        if joints.is_empty() {
+            return;
+        }
+        let others = problem.entries.len() - joints.len();
+        z.clear();
+        z.resize(problem.size, 0.0);
+        for entry in &problem.entries[..others] {
+            problem.push(entry, &entry.impulse, z);
+        }
+        let mut last = NONE;
+        let mut answer: &[f64] = &[];
+        let mut start = 0;
+        for (k, &(m, row)) in joint_rows.iter().enumerate() {
+            if m != last {
+                last = m;
+                start = k;
+            }
+            if k == start {
+                let first = self.first_coordinate[m as usize] as usize;
+                let bodies = mechanisms[m as usize].movable_bodies().len();
+                answer = mechanisms[m as usize].answer_to(z[first..first + 6 * bodies].as_chunks::<6>().0);
+            }
+            let entry = &mut problem.entries[others + k];
+            for r in 0..entry.rows() {
+                entry.impulse[r] = answer[row as usize + r];
+            }
+        }
     }
 
     fn contact_velocity(
@@ -505,6 +528,7 @@ impl Contacts {
                 entry.b = self.contact_velocity(world, mechanisms, manifold, rows);
                 let slip = manifold.material.friction * old[1].hypot(old[2]);
                 aim(entry, world, manifold, point, rows, point.gap + self.shift(manifold), h, island.rigid);
+                entry.slip = slip;
                 if !island.rigid {
                     entry.target -= slip;
                 }
@@ -526,32 +550,18 @@ impl Contacts {
         manifold.normal.dot(of(manifold.b, units) - of(manifold.a, units))
     }
 
-    fn add_bounded(&self, problem: &mut Problem, mechanism: &Mechanism, unit: u32) {
+    fn add_bounded(&self, problem: &mut Problem, mechanisms: &[Mechanism], unit: u32) {
+        let mechanism = &mechanisms[unit as usize];
         for bounded in mechanism.bounded_entries() {
-            let mut sides = [Side::default(); 2];
-            let data = problem.data.len();
-            let mut row = Vec::new();
-            for (body, is_b) in [(bounded.a, false), (bounded.b, true)] {
-                if (body as usize) < mechanism.movable_bodies().len() {
-                    let mut part = Vec::new();
-                    mechanism.row_on_free_motions(&bounded.row, body as usize, is_b, &mut part);
-                    row.resize(part.len(), 0.0);
-                    row.iter_mut().zip(&part).for_each(|(r, p)| *r += p);
-                }
-            }
-            sides[0] = Side { first: self.first_coordinate[unit as usize], size: row.len() as u32, data: data as u32 };
-            problem.data.extend(row);
+            let movable = mechanism.movable_bodies().len();
+            let parts = [(bounded.a, false), (bounded.b, true)]
+                .map(|(body, is_b)| (if (body as usize) < movable { unit } else { NONE }, body as usize, is_b));
+            let sides = self.sides(problem, mechanisms, parts, &[bounded.row]);
             problem.entries.push(Entry {
-                law: Law::Bounds(bounded.bounds.0, bounded.bounds.1),
-                sides,
                 b: [bounded.velocity, 0.0, 0.0],
-                target: 0.0,
-                start: [0.0; 3],
-                stiffness: 0.0,
                 compliance: bounded.compliance,
-                may_stiffen: false,
                 impulse: [bounded.guess.clamp(bounded.bounds.0, bounded.bounds.1), 0.0, 0.0],
-                velocity: [0.0; 3],
+                ..Entry::on(Law::Bounds(bounded.bounds.0, bounded.bounds.1), sides)
             });
         }
     }
@@ -656,72 +666,4 @@ fn contact_rows(world: &World, manifold: &Manifold, point: &ContactPoint) -> [Ro
     let lever = |slot: u32| point.position - world.bodies.at(slot as usize).map_or(DVec3::ZERO, |b| b.x);
     let (ra, rb) = (lever(manifold.a), lever(manifold.b));
     [n, t1, t2].map(|d| Row { lin: d, ang_a: -ra.cross(d), ang_b: rb.cross(d) })
-}
-
-/// Sets what a contact wants, how stiff it is and where its solve starts.
-fn aim(
-    entry: &mut Entry,
-    world: &World,
-    manifold: &Manifold,
-    point: &ContactPoint,
-    rows: &[Row; 3],
-    gap: f64,
-    h: f64,
-    rigid: bool,
-) {
-    let held = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
-    entry.impulse = [point.impulse_n, held[0], held[1]];
-    entry.velocity = entry.b;
-    let approach = -gap / h;
-    if rigid {
-        entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
-    } else {
-        let time = relaxation(manifold);
-        entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
-        entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
-        entry.start = [0.0, held[0], held[1]];
-    }
-}
-
-/// Stiffens contacts that bear more than they were made for; returns whether there are any.
-fn stiffen(contacts: &mut [Entry], h: f64) -> bool {
-    let mut any = false;
-    for entry in contacts.iter_mut().filter(|e| e.may_stiffen) {
-        let needed = entry.impulse[0] * (h + RELAXATION) / LOADED_DEPTH;
-        if needed > OVERLOAD * entry.stiffness {
-            entry.stiffness = needed;
-            any = true;
-        }
-    }
-    any
-}
-
-/// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s.
-fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
-    let mut largest = 0.0_f64;
-    for (entry, slip) in problem.entries.iter_mut().zip(slips) {
-        let Law::Cone(mu) = entry.law else { continue };
-        let new = if entry.impulse[0] > 0.0 { mu * entry.velocity[1].hypot(entry.velocity[2]) } else { *slip };
-        largest = largest.max((new - *slip).abs());
-        entry.target += *slip - new;
-        *slip = new;
-    }
-    largest
-}
-
-/// The time in which overlap is pushed out, s: damping by stiffness.
-fn relaxation(manifold: &Manifold) -> f64 {
-    manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
-}
-
-/// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them; more under load.
-fn stiffness(world: &World, manifold: &Manifold, point: &ContactPoint, h: f64) -> f64 {
-    if let Some(soft) = manifold.material.softness {
-        return soft.stiffness;
-    }
-    let mass = |slot: u32| world.bodies.at(slot as usize).filter(|b| b.is_dynamic()).map_or(0.0, |b| b.mass.mass);
-    let heavier = mass(manifold.a).max(mass(manifold.b));
-    let gravity = world.gravity.length().max(1.0);
-    let own = heavier * gravity / (4.0 * REST_DEPTH);
-    own.max(point.impulse_n / (h * LOADED_DEPTH))
 }

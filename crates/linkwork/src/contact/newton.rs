@@ -48,10 +48,16 @@ impl Newton {
     /// Prepares for a problem: the layout is made anew if other units touch than before.
     pub fn prepare(&mut self, problem: &Problem) {
         self.edges.clear();
-        for entry in problem.entries.iter().filter(|e| e.sides[0].size > 0 && e.sides[1].size > 0) {
-            let [a, b] = entry.sides.map(|s| problem.units.partition_point(|u| u.0 <= s.first) as u32 - 1);
-            if a != b {
-                self.edges.push((a.max(b), a.min(b)));
+        for entry in &problem.entries {
+            let unit = |s: &Side| problem.units.partition_point(|u| u.0 <= s.first) as u32 - 1;
+            for (k, side) in entry.sides.iter().enumerate().skip(1).filter(|(_, s)| s.size > 0) {
+                let a = unit(side);
+                for other in entry.sides[..k].iter().filter(|s| s.size > 0) {
+                    let b = unit(other);
+                    if a != b {
+                        self.edges.push((a.max(b), a.min(b)));
+                    }
+                }
             }
         }
         self.edges.sort_unstable();
@@ -220,16 +226,17 @@ impl Laid {
             if slope[..rows].iter().flatten().all(|s| *s == 0.0) {
                 continue;
             }
-            let [a, b] = &entry.sides;
-            if rows == 3 && [a.size, b.size].iter().all(|&s| s == 0 || s == BLOCK) {
-                self.add_small(problem, &slope, a, b, &mut tiles);
+            let [a, b, c, d] = &entry.sides;
+            let at_two = c.size == 0 && d.size == 0;
+            if at_two && [a.size, b.size].iter().all(|&s| s == 0 || s == BLOCK) {
+                self.add_small(problem, rows, &slope, a, b, &mut tiles);
                 continue;
             }
-            for side in entry.sides.iter().filter(|s| s.size > 0) {
+            for (k, side) in entry.sides.iter().enumerate().filter(|(_, s)| s.size > 0) {
                 self.add(problem, rows, &slope, side, side);
-            }
-            if a.size > 0 && b.size > 0 {
-                self.add(problem, rows, &slope, a, b);
+                for other in entry.sides[..k].iter().filter(|s| s.size > 0) {
+                    self.add(problem, rows, &slope, side, other);
+                }
             }
         }
         self.read_diagonal(reference);
@@ -250,8 +257,16 @@ impl Laid {
         }
     }
 
-    /// The usual case: bodies without joints. Points of one manifold follow each other and share their tiles.
-    fn add_small(&mut self, problem: &Problem, slope: &[[f64; 3]; 3], a: &Side, b: &Side, tiles: &mut Tiles) {
+    /// The usual case: bodies. Points of one manifold follow each other and share their tiles.
+    fn add_small(
+        &mut self,
+        problem: &Problem,
+        rows: usize,
+        slope: &[[f64; 3]; 3],
+        a: &Side,
+        b: &Side,
+        tiles: &mut Tiles,
+    ) {
         let key = Some([a, b].map(|s| (s.size > 0).then_some(s.first)));
         if tiles.key != key {
             tiles.key = key;
@@ -262,15 +277,23 @@ impl Laid {
             tiles.between = pa.zip(pb).and_then(|(i, k)| self.ldlt.target(i.max(k), i.min(k)));
             tiles.a_is_later = pa > pb;
         }
-        let rows = |s: &Side| problem.data[s.data as usize..].first_chunk::<18>();
+        // rows that an entry does not have are zero
+        let rows = |s: &Side| {
+            let from = s.data as usize;
+            (s.size > 0).then(|| {
+                let mut all = [0.0; 18];
+                all[..6 * rows].copy_from_slice(&problem.data[from..from + 6 * rows]);
+                all
+            })
+        };
         let values = self.ldlt.values_mut();
         for (side, tile) in [a, b].into_iter().zip(tiles.own) {
             if let (Some(tile), Some(g)) = (tile, rows(side)) {
-                add_product(slope, g, g, &mut values[tile as usize..tile as usize + 36]);
+                add_product(slope, &g, &g, &mut values[tile as usize..tile as usize + 36]);
             }
         }
         if let (Some(tile), Some(ga), Some(gb)) = (tiles.between, rows(a), rows(b)) {
-            let (later, earlier) = if tiles.a_is_later { (ga, gb) } else { (gb, ga) };
+            let (later, earlier) = if tiles.a_is_later { (&ga, &gb) } else { (&gb, &ga) };
             add_product(slope, later, earlier, &mut values[tile as usize..tile as usize + 36]);
         }
     }

@@ -7,6 +7,9 @@
 
 use super::cone;
 
+/// Units that an entry may act on at most: those of two joints that are coupled.
+pub(super) const MOST_SIDES: usize = 4;
+
 /// Rows of an entry on one unit: `rows × size` numbers at `data`, for the coordinates from `first` on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {
@@ -21,17 +24,21 @@ pub(super) enum Law {
     Cone(f64),
     /// One row with bounds of its impulse.
     Bounds(f64, f64),
+    /// Up to three rows of a joint.
+    Joint(u8),
 }
 
 /// An entry: what touches, or a bounded row. Its impulse answers as λ = P(start − stiffness (v − target)).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub law: Law,
-    pub sides: [Side; 2],
+    pub sides: [Side; MOST_SIDES],
     /// Velocity without impulses.
     pub b: [f64; 3],
     /// Wanted velocity along the first row: less is resisted.
     pub target: f64,
+    /// De Saxcé's μ|v_t| of the last step, for when that of this one does not settle.
+    pub slip: f64,
     pub start: [f64; 3],
     pub stiffness: f64,
     /// Of a row that gives way by itself (a servo); zero for all others.
@@ -48,6 +55,7 @@ impl Entry {
         match self.law {
             Law::Cone(_) => 3,
             Law::Bounds(..) => 1,
+            Law::Joint(rows) => usize::from(rows),
         }
     }
 
@@ -56,12 +64,31 @@ impl Entry {
         [self.start[0] - k * (v[0] - self.target), self.start[1] - k * v[1], self.start[2] - k * v[2]]
     }
 
+    /// Rows on up to two units, with velocities to come.
+    pub fn on(law: Law, sides: [Side; 2]) -> Entry {
+        let none = Side::default();
+        Entry {
+            law,
+            sides: [sides[0], sides[1], none, none],
+            b: [0.0; 3],
+            target: 0.0,
+            slip: 0.0,
+            start: [0.0; 3],
+            stiffness: 0.0,
+            compliance: 0.0,
+            may_stiffen: false,
+            impulse: [0.0; 3],
+            velocity: [0.0; 3],
+        }
+    }
+
     /// The impulse for a velocity.
     pub fn answer(&self, v: &[f64; 3]) -> [f64; 3] {
         let z = self.drive(v);
         match self.law {
             Law::Cone(mu) => cone::project(&z, mu),
             Law::Bounds(lo, hi) => [z[0].clamp(lo, hi), 0.0, 0.0],
+            Law::Joint(_) => z,
         }
     }
 
@@ -74,6 +101,7 @@ impl Entry {
                 let inside = z[0] > lo && z[0] < hi;
                 [[f64::from(inside), 0.0, 0.0], [0.0; 3], [0.0; 3]]
             }
+            Law::Joint(_) => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         };
         d.iter_mut().flatten().for_each(|e| *e *= self.stiffness);
         d

@@ -4,6 +4,7 @@
 //! rounds converge. Coulomb impulses are not unique; this finds those near the ones it starts from, so that loads spread
 //! evenly and stay where they were.
 
+use super::cone;
 use super::newton::Newton;
 use super::problem::{Entry, Law, Problem};
 use crate::math::max_abs;
@@ -14,6 +15,18 @@ const MOST_ITERATIONS: u32 = 20;
 const SOFTNESS: f64 = 1e-2;
 const SOFTEST: f64 = 0.1;
 const HARDEST: f64 = 1e-6;
+/// Softness of joints in units of that of contacts.
+const JOINT_HARDNESS: f64 = 1e-3;
+/// Iterations in which the slip must settle (ten times as many in small problems), and those without it.
+const SLIP_ITERATIONS: u32 = 40;
+const MOST_LAGGED: u32 = 100;
+const LARGE: usize = 50;
+/// How much less exact the problem with the last step's slip is solved.
+const LAGGED_EXACTNESS: f64 = 10.0;
+/// So many tolerances are good enough if it gets no better.
+const ALMOST: f64 = 30.0;
+/// A residual of so many tolerances is a contradiction.
+const JAMMED: f64 = 1e3;
 /// Rounds without progress after which the contacts contradict each other.
 const PATIENCE: u32 = 12;
 
@@ -29,8 +42,32 @@ pub(super) struct Outcome {
 pub(super) struct Rigid {
     mobility: Vec<f64>,
     target: Vec<f64>,
+    /// The targets and impulses it was given.
+    aim: Vec<f64>,
+    first: Vec<[f64; 3]>,
     best: Vec<[f64; 3]>,
     last: Vec<[f64; 3]>,
+}
+
+impl Rigid {
+    /// Measures how far a unit impulse of each entry moves itself; returns the largest.
+    pub fn measure_mobility(&mut self, problem: &Problem) -> f64 {
+        self.mobility.clear();
+        self.mobility.extend(problem.entries.iter().map(|e| problem.mobility(e)));
+        let largest = self.mobility.iter().copied().fold(0.0, f64::max);
+        self.mobility.iter_mut().for_each(|w| *w = w.max(1e-9 * largest));
+        largest
+    }
+
+    pub fn mobility(&self) -> &[f64] {
+        &self.mobility
+    }
+
+    /// How far entries from a given one on are from their laws, m/s.
+    pub fn largest_residual(&self, problem: &Problem, from: usize) -> f64 {
+        let entries = problem.entries.iter().zip(&self.mobility).skip(from);
+        max_abs(entries.map(|(e, w)| residual_of(e, *w, e.target, false)))
+    }
 }
 
 /// Solves for impulses that meet Coulomb's law within `tolerance` (m/s), starting from `entry.impulse`.
@@ -43,40 +80,40 @@ pub(super) fn solve(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     newton.prepare(problem);
-    work.mobility.clear();
-    work.mobility.extend(problem.entries.iter().map(|e| problem.mobility(e)));
-    let largest = work.mobility.iter().copied().fold(0.0, f64::max);
-    if largest == 0.0 {
+    if work.measure_mobility(problem) == 0.0 {
         problem.entries.iter_mut().for_each(|e| (e.impulse, e.velocity) = ([0.0; 3], e.b));
         return outcome;
     }
-    work.mobility.iter_mut().for_each(|w| *w = w.max(1e-9 * largest));
     work.target.clear();
     work.target.extend(problem.entries.iter().map(|e| e.target));
+    work.aim.clone_from(&work.target);
+    let mut lagged = false;
+    work.first.clear();
+    work.first.extend(problem.entries.iter().map(|e| e.impulse));
     // the last impulses, unless none at all are better
-    let warm = state_of(problem, z, &work.mobility, &work.target);
+    let warm = state_of(problem, z, &work.mobility, &work.target, lagged);
     work.last.clear();
     work.last.extend(problem.entries.iter().map(|e| e.impulse));
     problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
-    let nothing = state_of(problem, z, &work.mobility, &work.target);
+    let nothing = state_of(problem, z, &work.mobility, &work.target, lagged);
     let cold = nothing < warm;
     let mut residual = nothing;
     if !cold {
         problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
-        residual = state_of(problem, z, &work.mobility, &work.target);
+        residual = state_of(problem, z, &work.mobility, &work.target, lagged);
     }
     work.best.clear();
     work.best.extend(problem.entries.iter().map(|e| e.impulse));
     let mut best = residual;
     let (mut softness, mut idle) = (SOFTNESS, 0);
     for round in 0..MOST_ROUNDS {
-        let correct = !(cold && round == 0);
+        let correct = !lagged && !(cold && round == 0);
         work.last.clear();
         work.last.extend(problem.entries.iter().map(|e| e.impulse));
         for (k, e) in problem.entries.iter_mut().enumerate() {
             (e.start, e.stiffness) = match e.compliance > 0.0 {
                 true => ([0.0; 3], 1.0 / e.compliance),
-                false => (e.impulse, 1.0 / (softness * work.mobility[k])),
+                false => (e.impulse, 1.0 / (softness * hardness(e) * work.mobility[k])),
             };
             let slip = match e.law {
                 Law::Cone(mu) if correct => mu * e.velocity[1].hypot(e.velocity[2]),
@@ -87,7 +124,7 @@ pub(super) fn solve(
         let inner = newton.solve(problem, z, (0.1 * residual).max(0.1 * tolerance), MOST_ITERATIONS);
         outcome.iterations += inner.iterations;
         let before = residual;
-        residual = natural_residual(problem, &work.mobility, &work.target);
+        residual = natural_residual(problem, &work.mobility, &work.target, lagged);
         if residual < best {
             best = residual;
             work.best.clear();
@@ -96,28 +133,53 @@ pub(super) fn solve(
         } else {
             idle += 1;
         }
-        if best <= tolerance || idle >= PATIENCE {
+        if best <= if lagged { LAGGED_EXACTNESS * tolerance } else { tolerance } {
+            break;
+        }
+        let patient = if problem.size > LARGE { SLIP_ITERATIONS } else { 10 * SLIP_ITERATIONS };
+        if !lagged && idle >= PATIENCE && best < ALMOST * tolerance {
+            break;
+        }
+        if !lagged && (outcome.iterations > patient || idle >= PATIENCE) {
+            // the slip does not settle: with that of the last step the problem is convex
+            lagged = true;
+            for (target, e) in work.target.iter_mut().zip(&problem.entries) {
+                *target -= e.slip;
+            }
+            problem.entries.iter_mut().zip(&work.first).for_each(|(e, p)| e.impulse = *p);
+            residual = state_of(problem, z, &work.mobility, &work.target, lagged);
+            best = residual;
+            work.best.clone_from(&work.first);
+            (softness, idle) = (SOFTNESS, 0);
+            continue;
+        }
+        if idle >= PATIENCE || outcome.iterations > patient + MOST_LAGGED {
             break;
         }
         if !inner.converged {
             softness = (10.0 * softness).min(SOFTEST);
             if residual > 2.0 * before {
                 problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
-                residual = state_of(problem, z, &work.mobility, &work.target);
+                residual = state_of(problem, z, &work.mobility, &work.target, lagged);
             }
         } else if residual > 0.3 * before {
             softness = (0.1 * softness).max(HARDEST);
         }
     }
     problem.entries.iter_mut().zip(&work.best).for_each(|(e, p)| e.impulse = *p);
-    problem.entries.iter_mut().zip(&work.target).for_each(|(e, t)| e.target = *t);
-    outcome.residual = state_of(problem, z, &work.mobility, &work.target);
-    outcome.jammed = outcome.residual > tolerance;
+    outcome.residual = state_of(problem, z, &work.mobility, &work.target, lagged);
+    problem.entries.iter_mut().zip(&work.aim).for_each(|(e, t)| e.target = *t);
+    outcome.jammed = outcome.residual > JAMMED * tolerance;
     outcome
 }
 
+/// Joints are linear: nothing is lost if they start harder.
+fn hardness(entry: &Entry) -> f64 {
+    if matches!(entry.law, Law::Joint(_)) { JOINT_HARDNESS } else { 1.0 }
+}
+
 /// Makes z and the velocities those of the present impulses; returns the residual.
-fn state_of(problem: &mut Problem, z: &mut Vec<f64>, mobility: &[f64], target: &[f64]) -> f64 {
+fn state_of(problem: &mut Problem, z: &mut Vec<f64>, mobility: &[f64], target: &[f64], lagged: bool) -> f64 {
     z.clear();
     z.resize(problem.size, 0.0);
     for e in &problem.entries {
@@ -128,19 +190,23 @@ fn state_of(problem: &mut Problem, z: &mut Vec<f64>, mobility: &[f64], target: &
         (0..3).for_each(|s| v[s] += problem.entries[k].b[s]);
         problem.entries[k].velocity = v;
     }
-    natural_residual(problem, mobility, target)
+    natural_residual(problem, mobility, target, lagged)
 }
 
-/// How far impulses and velocities are from Coulomb's law and the bounds, m/s.
-fn natural_residual(problem: &Problem, mobility: &[f64], target: &[f64]) -> f64 {
+/// How far impulses and velocities are from Coulomb's law (or from the convex one with a given slip) and the bounds, m/s.
+fn natural_residual(problem: &Problem, mobility: &[f64], target: &[f64], lagged: bool) -> f64 {
     let entries = problem.entries.iter().zip(mobility).zip(target);
-    max_abs(entries.map(|((e, w), t)| residual_of(e, *w, *t)))
+    max_abs(entries.map(|((e, w), t)| residual_of(e, *w, *t, lagged)))
 }
 
-fn residual_of(e: &Entry, w: f64, target: f64) -> f64 {
+fn residual_of(e: &Entry, w: f64, target: f64, lagged: bool) -> f64 {
     let v = [e.velocity[0] - target, e.velocity[1], e.velocity[2]];
     let y = e.impulse.map(|p| w * p);
     match e.law {
+        Law::Cone(mu) if lagged => {
+            let p = cone::project(&[y[0] - v[0], y[1] - v[1], y[2] - v[2]], mu);
+            max_abs((0..3).map(|s| y[s] - p[s]))
+        }
         Law::Cone(mu) => {
             let normal = v[0].min(y[0]).abs();
             let bound = mu * y[0].max(0.0);
@@ -149,6 +215,7 @@ fn residual_of(e: &Entry, w: f64, target: f64) -> f64 {
             let scale = if length > bound { bound / length } else { 1.0 };
             max_abs([normal, (y[1] - scale * a).hypot(y[2] - scale * b)])
         }
+        Law::Joint(rows) => max_abs((0..usize::from(rows)).map(|r| v[r] + e.compliance * e.impulse[r])),
         Law::Bounds(lo, hi) => y[0] - (y[0] - v[0] - e.compliance * e.impulse[0]).clamp(w * lo, w * hi),
     }
 }

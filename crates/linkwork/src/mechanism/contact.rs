@@ -16,10 +16,15 @@ use glam::DVec3;
 
 /// A motion that is left with less than this of its length after the others are taken out is one of them.
 const INDEPENDENT: f64 = 1e-7;
+/// Above this many free motions a mechanism is solved body by body.
+const MOST_MOTIONS: usize = 36;
+/// Bodies of one row at most, for that.
+const MOST_SIDES: usize = 4;
 
 /// Working memory for contacts.
 #[derive(Default)]
 pub(super) struct ContactScratch {
+    body_wise: bool,
     /// Columns of Q, movable bodies × 6 each.
     basis: Vec<Vec<Hat>>,
     pushed: Vec<Hat>,
@@ -54,6 +59,9 @@ impl Mechanism {
         self.expect_values(h);
         self.linearise_here(h);
         self.robust.start.copy_from_slice(&self.pose);
+        let mut joints = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
+        let few_sides = joints.all(|n| (n.sides.1 - n.sides.0) as usize <= MOST_SIDES);
+        self.contact.body_wise = few_sides && self.count_freedoms() > MOST_MOTIONS;
         self.contact.pushed.clear();
         self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
     }
@@ -95,10 +103,60 @@ impl Mechanism {
         &self.next[k]
     }
 
+    /// Whether its joints are rows of the island's problem, body by body, because too much is left free for a dense basis.
+    pub(crate) fn is_body_wise(&self) -> bool {
+        self.contact.body_wise
+    }
+
+    fn count_freedoms(&self) -> usize {
+        let hard = self.constraint_rows() - self.redundant_rows();
+        (6 * self.layout.movable).saturating_sub(hard)
+    }
+
+    /// Calls `visit` with the first row, the number of rows (three at most), the compliance and the Jacobian blocks on
+    /// movable bodies of every part of every joint.
+    pub(crate) fn each_joint_part(&self, mut visit: impl FnMut(u32, usize, f64, &[(u32, &[f64])])) {
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            let (count, hard) = (usize::from(node.rows), usize::from(node.hard));
+            let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            let mut part = |from: usize, to: usize, compliance: f64| {
+                let mut blocks: [(u32, &[f64]); MOST_SIDES] = [(0, &[]); MOST_SIDES];
+                for (block, side) in blocks.iter_mut().zip(sides) {
+                    let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+                    *block = (side.body, &rows[6 * from..6 * to]);
+                }
+                visit(node.row + from as u32, to - from, compliance, &blocks[..sides.len()]);
+            };
+            (0..hard).step_by(3).for_each(|from| part(from, (from + 3).min(hard), 0.0));
+            for k in node.soft.0 as usize..node.soft.1 as usize {
+                let from = (self.layout.soft[k].row - node.row) as usize;
+                part(from, from + 1, self.linear.soft[k].compliance);
+            }
+        }
+    }
+
+    /// Calls `visit` with every coordinate of the movable bodies' velocities and how much the kick has changed it.
+    pub(crate) fn change_by_kick(&self, mut visit: impl FnMut(usize, f64)) {
+        let changes = self.contact.kicked.iter().flatten().zip(self.u_start.iter().flatten());
+        changes.enumerate().for_each(|(k, (after, before))| visit(k, after - before));
+    }
+
+    /// The impulses with which joints answer to pushes.
+    pub(crate) fn answer_to(&mut self, pushed: &[Hat]) -> &[f64] {
+        let kept = std::mem::take(&mut self.u);
+        self.u = pushed.to_vec();
+        self.row_velocities();
+        self.u = kept;
+        for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
+            *r = d - *r;
+        }
+        self.layout.factor.solve(&mut self.rhs);
+        &self.rhs
+    }
+
     /// Finds the free motions; returns how many there are.
     pub(crate) fn free_motions(&mut self) -> usize {
-        let hard = self.constraint_rows() - self.redundant_rows();
-        let most = (6 * self.layout.movable).saturating_sub(hard);
+        let most = self.count_freedoms();
         let soft = !self.layout.soft.is_empty();
         let mut basis = std::mem::take(&mut self.contact.basis);
         basis.resize(most, Vec::new());

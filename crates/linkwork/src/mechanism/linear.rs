@@ -465,7 +465,7 @@ impl Mechanism {
     }
 
     /// A row on one of its bodies, in hat coordinates of the bodies' own inertia.
-    pub(super) fn hat_row(&self, row: &Row, body: usize, is_b: bool) -> Hat {
+    pub(crate) fn hat_row(&self, row: &Row, body: usize, is_b: bool) -> Hat {
         let i = &self.inertia[body];
         let (sign, g) = if is_b { (i.inv_sqrt_mass, row.ang_b) } else { (-i.inv_sqrt_mass, row.ang_a) };
         let l = row.lin * sign;

@@ -1,0 +1,204 @@
+//! How the contacts of an island are solved: rigidly where a machine of few freedoms needs it, softly elsewhere.
+//!
+//! Rigid contact is exact but can contradict itself (a wedge, a press, a tread that is too tight). Soft contact always has
+//! an answer, and a convex one: it is taken for bodies without joints, for mechanisms of many freedoms, whose joints then
+//! are rows of the same problem, and where rigid contacts contradict each other.
+
+use super::problem::{Entry, Law, Problem};
+use super::{ContactReport, Contacts, Island, rigid};
+use crate::collide::{ContactPoint, Manifold};
+use crate::joint::rows::Row;
+use crate::mechanism::Mechanism;
+use crate::world::World;
+
+/// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
+const REST_DEPTH: f64 = 2e-6;
+const RELAXATION: f64 = 0.2;
+/// Fraction of an overlap that rigid contact takes out in a step.
+const PUSH_OUT: f64 = 0.2;
+/// Fastest push-out, m/s.
+const FASTEST_PUSH: f64 = 3.0;
+/// How exact contacts are solved: soft ones as a velocity (m/s), rigid ones relative to the fastest that meets.
+const SOFT_TOLERANCE: f64 = 1e-6;
+pub(super) const RIGID_TOLERANCE: f64 = 1e-6;
+/// Overlap that an inexact solve may cause in a step, m.
+const RIGID_DEPTH: f64 = 1e-7;
+/// Iterations from which on a problem is hard, and coordinates from which on that matters.
+const HARD: u32 = 60;
+const LARGE: usize = 200;
+const MOST_SOFT_ITERATIONS: u32 = 60;
+/// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
+const MOST_SLIP_ROUNDS: u32 = 20;
+const SLIP_TOLERANCE: f64 = 1e-7;
+/// Overlap that a heavy load may cause before contacts get stiffer, m, and how much more makes a solve start again.
+const LOADED_DEPTH: f64 = 1e-5;
+const OVERLOAD: f64 = 1.5;
+
+/// Softness of joints and bounded rows among soft contacts, in units of their own mobility: each round takes out all but this.
+const JOINT_SOFTNESS: f64 = 1e-5;
+/// What may be left of a joint's velocity, relative to the fastest that meets; positions are closed exactly afterwards.
+const JOINT_TOLERANCE: f64 = 1e-5;
+
+impl Contacts {
+    /// Starts from the last velocities: they are the best guess where contacts are soft.
+    pub(super) fn guess(&self, island: &mut Island, world: &World, mechanisms: &[Mechanism], first_state: usize) {
+        let Island { problem, z, .. } = island;
+        z.clear();
+        z.resize(problem.size, 0.0);
+        for state in &self.states[first_state..] {
+            let first = self.first_coordinate[self.unit[state.slot as usize] as usize] as usize;
+            let before = state.before(&world.bodies);
+            (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
+        }
+        for &m in &island.mechanisms {
+            let mechanism = &mechanisms[m as usize];
+            if mechanism.is_body_wise() {
+                let first = self.first_coordinate[m as usize] as usize;
+                mechanism.change_by_kick(|k, change| z[first + k] = -change);
+            }
+        }
+    }
+
+    /// Solves the contacts of an island.
+    pub(super) fn solve(&mut self, island: &mut Island, world: &World, h: f64, report: &mut ContactReport) {
+        if island.rigid && !solve_rigidly(island, h, report) {
+            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
+            report.jammed.get_or_insert((m.a, m.b));
+            self.soften(island, world, h);
+        }
+        if !island.rigid {
+            solve_softly(island, h, report);
+        }
+    }
+
+    /// Makes rigid contacts soft ones.
+    fn soften(&self, island: &mut Island, world: &World, h: f64) {
+        island.rigid = false;
+        let mut k = 0;
+        for &m in &island.manifolds {
+            let manifold = &world.collisions.manifolds[m as usize];
+            for point in manifold.points() {
+                let entry = &mut island.problem.entries[k];
+                aim(entry, world, manifold, point, &island.rows[k], point.gap + self.shift(manifold), h, false);
+                entry.target -= island.slips[k] + island.bends[k] / h;
+                k += 1;
+            }
+        }
+    }
+}
+
+/// Returns whether the contacts do not contradict each other.
+fn solve_rigidly(island: &mut Island, h: f64, report: &mut ContactReport) -> bool {
+    let Island { problem, newton, work, z, .. } = island;
+    let tolerance = (RIGID_TOLERANCE * island.fastest).min(RIGID_DEPTH / h);
+    let outcome = rigid::solve(problem, newton, work, z, tolerance);
+    report.iterations += outcome.iterations;
+    island.solved = !outcome.jammed;
+    island.hard |= outcome.iterations > HARD && problem.size > LARGE;
+    if island.solved {
+        report.residual = report.residual.max(outcome.residual);
+    }
+    island.solved
+}
+
+fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
+    let Island { problem, newton, z, slips, rows, work, .. } = island;
+    let contacts = rows.len();
+    newton.prepare(problem);
+    work.measure_mobility(problem);
+    island.solved = false;
+    let mut iterations = 0;
+    for _ in 0..MOST_SLIP_ROUNDS {
+        for (entry, mobility) in problem.entries[contacts..].iter_mut().zip(&work.mobility()[contacts..]) {
+            (entry.start, entry.stiffness) = match entry.compliance > 0.0 {
+                true => ([0.0; 3], 1.0 / entry.compliance),
+                false => (entry.impulse, 1.0 / (JOINT_SOFTNESS * mobility)),
+            };
+        }
+        let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
+        iterations += outcome.iterations;
+        report.residual = report.residual.max(outcome.residual);
+        let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
+        let stiffened = stiffen(&mut problem.entries[..contacts], h);
+        let open = work.largest_residual(problem, contacts) > JOINT_TOLERANCE * island.fastest;
+        if !slipped && !stiffened && !open {
+            island.solved = outcome.converged;
+            break;
+        }
+        // a slip that does not settle is left as it is; joints are closed afterwards in any case
+        let most = if open { 2 * MOST_SOFT_ITERATIONS } else { MOST_SOFT_ITERATIONS };
+        if problem.size > LARGE && iterations > most {
+            break;
+        }
+    }
+    island.hard |= iterations > HARD && problem.size > LARGE;
+    report.iterations += iterations;
+}
+
+/// Sets what a contact wants, how stiff it is and where its solve starts.
+pub(super) fn aim(
+    entry: &mut Entry,
+    world: &World,
+    manifold: &Manifold,
+    point: &ContactPoint,
+    rows: &[Row; 3],
+    gap: f64,
+    h: f64,
+    rigid: bool,
+) {
+    let held = [rows[1].lin.dot(point.impulse_t), rows[2].lin.dot(point.impulse_t)];
+    entry.impulse = [point.impulse_n, held[0], held[1]];
+    entry.velocity = entry.b;
+    let approach = -gap / h;
+    if rigid {
+        entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
+    } else {
+        let time = relaxation(manifold);
+        entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
+        entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
+        entry.start = [0.0, held[0], held[1]];
+    }
+}
+
+/// Stiffens contacts that bear more than they were made for; returns whether there are any.
+fn stiffen(contacts: &mut [Entry], h: f64) -> bool {
+    let mut any = false;
+    for entry in contacts.iter_mut().filter(|e| e.may_stiffen) {
+        let needed = entry.impulse[0] * (h + RELAXATION) / LOADED_DEPTH;
+        if needed > OVERLOAD * entry.stiffness {
+            entry.stiffness = needed;
+            any = true;
+        }
+    }
+    any
+}
+
+/// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s.
+fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
+    let mut largest = 0.0_f64;
+    for (entry, slip) in problem.entries.iter_mut().zip(slips) {
+        let Law::Cone(mu) = entry.law else { continue };
+        let new = if entry.impulse[0] > 0.0 { mu * entry.velocity[1].hypot(entry.velocity[2]) } else { *slip };
+        largest = largest.max((new - *slip).abs());
+        entry.target += *slip - new;
+        *slip = new;
+    }
+    largest
+}
+
+/// The time in which overlap is pushed out, s: damping by stiffness.
+pub(super) fn relaxation(manifold: &Manifold) -> f64 {
+    manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
+}
+
+/// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them; more under load.
+fn stiffness(world: &World, manifold: &Manifold, point: &ContactPoint, h: f64) -> f64 {
+    if let Some(soft) = manifold.material.softness {
+        return soft.stiffness;
+    }
+    let mass = |slot: u32| world.bodies.at(slot as usize).filter(|b| b.is_dynamic()).map_or(0.0, |b| b.mass.mass);
+    let heavier = mass(manifold.a).max(mass(manifold.b));
+    let gravity = world.gravity.length().max(1.0);
+    let own = heavier * gravity / (4.0 * REST_DEPTH);
+    own.max(point.impulse_n / (h * LOADED_DEPTH))
+}
