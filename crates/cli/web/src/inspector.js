@@ -135,10 +135,12 @@ export class Inspector {
     put('force', vector(joint.force));
     put('torque', vector(joint.torque));
     put('unique', joint.unique ? '' : 'one of many ways to share the load');
+    // what rounding leaves is zero to people
+    const clean = (value) => figure(Math.abs(value) < 1e-12 ? 0 : value);
     joint.coordinates.forEach((c, k) => {
       const described = this.description.joints[this.joint]?.coordinates[k];
-      const shown = described?.is_angle ? `${figure(c.value)} rad (${degrees(c.value)})` : `${figure(c.value)} m`;
-      put(`value${k}`, `${shown}, ${figure(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
+      const shown = described?.is_angle ? `${clean(c.value)} rad (${degrees(Math.abs(c.value) < 1e-12 ? 0 : c.value)})` : `${clean(c.value)} m`;
+      put(`value${k}`, `${shown}, ${clean(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
       const forces = [['motor', c.motor], ['limit', c.limit], ['friction', c.friction]].filter(([, value]) => value !== 0);
       put(`forces${k}`, forces.map(([name, value]) => `${name} ${figure(value)}`).join(', ') || '–');
     });

@@ -24,11 +24,14 @@ export class Overlays {
     this.nailPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 13, sizeAttenuation: false, color: '#d6336c', depthTest: false, transparent: true }));
     this.nailPoints.renderOrder = 12;
     this.nailPoints.frustumCulled = false;
+    this.contactPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 7, sizeAttenuation: false, color: FORCE, depthTest: false, transparent: true }));
+    this.contactPoints.renderOrder = 12;
+    this.contactPoints.frustumCulled = false;
     this.mouse = new Bars(1, '#ff3d7f');
     this.mouse.object.castShadow = false;
     this.grip = null;
     this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
-    scene.add(this.lines.object, this.points, this.nailPoints, this.mouse.object);
+    scene.add(this.lines.object, this.points, this.nailPoints, this.contactPoints, this.mouse.object);
     this.bars = null;
     this.joints = [];
   }
@@ -102,6 +105,8 @@ export class Overlays {
     this.bars?.end();
     this.dots(this.points, shown.joints ? this.anchors : [], shown.joints);
     this.dots(this.nailPoints, nails, nails.length > 0);
+    const touching = shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : [];
+    this.dots(this.contactPoints, touching, touching.length > 0);
     this.mouse.begin();
     if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
     this.mouse.end();
@@ -142,4 +147,10 @@ export class Overlays {
       this.lines.arrow(at, new Vector3().fromArray(numbers, k + 6).multiplyScalar(scale).add(at), FORCE);
     }
   }
+}
+
+function contactPlaces(numbers) {
+  const places = [];
+  for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) places.push(numbers[k], numbers[k + 1], numbers[k + 2]);
+  return places;
 }
