@@ -129,7 +129,8 @@ impl World {
     pub(crate) fn insert_body(&mut self, body: &Body, path: &str, namer: &mut Namer) -> Checked<BodyId> {
         let state = body_state(body, path)?;
         if !body.name.is_empty() && namer.bodies.contains_key(&body.name) {
-            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name)));
+            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name))
+                .hint("give every body a name of its own, or none"));
         }
         let id = self.bodies.insert(state);
         let name = named(&body.name, "body", id);
@@ -169,7 +170,8 @@ impl World {
             return Err(SceneError::new(
                 format!("{path}.name"),
                 format!("\"{}\" is taken by another joint", joint.name),
-            ));
+            )
+            .hint("give every joint a name of its own, or none"));
         }
         let state = self.joint_state(joint, path, namer)?;
         let id = self.joints.insert(state);
@@ -717,7 +719,9 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Option<St
     };
     let mut close: Vec<(usize, &String)> = known.filter(|k| k.len() < 200).map(|k| (distance(k), k)).collect();
     close.sort();
-    close.first().filter(|c| c.0 <= 1 + name.len() / 4).map(|c| c.1.clone())
+    // a name of which nothing is left is another name
+    let like = |c: &&(usize, &String)| c.0 <= 1 + name.len() / 4 && c.0 < name.chars().count();
+    close.first().filter(like).map(|c| c.1.clone())
 }
 
 impl JointModel {
