@@ -67,3 +67,12 @@ fn every_path_in_the_documents_exists() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     assert!(seen > 150, "only {seen} paths were found: are they still written in backticks?");
 }
+
+#[test]
+fn the_gallery_shows_every_scene() {
+    let gallery = std::fs::read_to_string(root().join("docs/gallery.md")).unwrap();
+    for entry in linkwork_scenes::all() {
+        let line = format!("| ![{0}](pictures/gallery/{0}.jpg) | **{0}**: {1} |", entry.name, entry.summary);
+        assert!(gallery.contains(&line), "docs/gallery.md lacks\n{line}\n(pictures: crates/cli/web/test/gallery.mjs)");
+    }
+}
