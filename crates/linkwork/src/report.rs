@@ -119,7 +119,7 @@ impl Warning {
                     }
                     Cause::FastSpin { angle } => format!("body \"{body}\" turns {angle:.2} rad in one step"),
                     Cause::NoConvergence => {
-                        format!("the joints near \"{body}\" could not be closed by a small correction")
+                        format!("the joints of \"{body}\" and its mechanism could not be closed by a small correction")
                     }
                 };
                 format!("last resort taken, energy is lost: {why}; try a smaller step")
@@ -202,11 +202,8 @@ impl StepReport {
             let (body, cause) = match reason {
                 Reason::Stiff { body, sigma } => (at(body), Cause::Stiff { sigma }),
                 Reason::FastSpin { body, angle } => (at(body), Cause::FastSpin { angle }),
-                // the whole mechanism is meant; its worst joint tells which one
-                Reason::NoConvergence => {
-                    let joined = worst.and_then(|joint| world.joint_bodies(joint));
-                    (joined.and_then(|(a, b)| b.or(a)), Cause::NoConvergence)
-                }
+                // the whole mechanism is meant
+                Reason::NoConvergence => (advance.member.and_then(at), Cause::NoConvergence),
             };
             self.warnings.push(Warning::LastResort { body, cause });
         }

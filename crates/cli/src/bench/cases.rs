@@ -51,6 +51,16 @@ pub enum Relation {
         /// The power.
         exponent: f64,
     },
+    /// Time of an iteration grows at most with this power of the number of rows: for motions that differ from size to size, so that
+    /// their steps take more or fewer iterations.
+    IterationGrowth {
+        /// Label of the smaller case.
+        from: &'static str,
+        /// Label of the larger case.
+        to: &'static str,
+        /// The power.
+        exponent: f64,
+    },
     /// Time per row is at most this many times that of another case.
     PerRow {
         /// Label of the case.
@@ -181,6 +191,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::PerRow { case: "star bodies=127", against: "tree bodies=127", factor: 2.0 },
     Relation::Growth { from: "strandbeest legs=12", to: "strandbeest legs=50", exponent: LINEAR },
     Relation::Growth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
+    Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
 ];
 
 impl Case {
@@ -219,7 +230,9 @@ mod tests {
         }
         let labels: Vec<String> = CASES.iter().map(Case::label).collect();
         for relation in RELATIONS {
-            let (Relation::Growth { from: a, to: b, .. } | Relation::PerRow { case: a, against: b, .. }) = relation;
+            let (Relation::Growth { from: a, to: b, .. }
+            | Relation::IterationGrowth { from: a, to: b, .. }
+            | Relation::PerRow { case: a, against: b, .. }) = relation;
             for label in [a, b] {
                 assert!(labels.iter().any(|known| known == label), "{label}");
             }
