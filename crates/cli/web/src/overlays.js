@@ -27,7 +27,7 @@ export class Overlays {
     this.nailPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 13, sizeAttenuation: false, color: '#d6336c', depthTest: false, transparent: true }));
     this.nailPoints.renderOrder = 12;
     this.nailPoints.frustumCulled = false;
-    this.contactPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 7, sizeAttenuation: false, color: FORCE, depthTest: false, transparent: true }));
+    this.contactPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 4, sizeAttenuation: false, color: FORCE, depthTest: false, transparent: true }));
     this.contactPoints.renderOrder = 12;
     this.contactPoints.frustumCulled = false;
     this.mouse = new Bars(1, '#ff3d7f');

@@ -36,7 +36,7 @@ export async function readRecording(bytes) {
     at += 9 + length;
   }
   if (!description) throw new Error('The recording has no description of its scene.');
-  return new Recording(description, blocks, events, complete);
+  return new Recording(description, blocks, events, complete, bytes[3]);
 }
 
 /** A block of frames; numbers stay as they were written, 16 bits each, until they are shown. */
@@ -142,8 +142,8 @@ function readContacts(bytes, count) {
 
 /** A run that can be looked at at any time. */
 export class Recording {
-  constructor(description, blocks, events, complete) {
-    Object.assign(this, { description, blocks, events, complete });
+  constructor(description, blocks, events, complete, version) {
+    Object.assign(this, { description, blocks, events, complete, version });
     this.index = [];
     blocks.forEach((block, b) => { for (let k = 0; k < block.count; k++) this.index.push([b, k]); });
     this.bodies = description.bodies.length;
@@ -153,8 +153,8 @@ export class Recording {
     this.ends = [0, 1].map(() => ({ positions: new Float32Array(3 * size), orientations: new Float32Array(4 * size) }));
   }
 
-  /** Whether joints and contacts were recorded. */
-  get hasForces() { return this.blocks.some((block) => block.joints || block.contacts); }
+  /** Whether joints and contacts were recorded, where there were any. */
+  get hasForces() { return this.version >= 2; }
   get length() { return this.index.length; }
   get start() { return this.length ? this.timeOf(0) : 0; }
   get end() { return this.length ? this.timeOf(this.length - 1) : 0; }
