@@ -104,7 +104,7 @@ impl Buffer {
     fn draw(&mut self, number: u32, corners: [(DVec2, f64); 3]) {
         let [(a, ka), (b, kb), (c, kc)] = corners;
         let area = (b - a).perp_dot(c - a);
-        if !(area.abs() > 1e-12) {
+        if area.is_nan() || area.abs() <= 1e-12 {
             return;
         }
         let (low, high) = (a.min(b).min(c), a.max(b).max(c));
