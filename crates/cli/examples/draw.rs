@@ -3,11 +3,15 @@
 //! Shapes become flat faces, seen from a fixed direction without perspective; faces that look away are left out, the
 //! others are painted from back to front.
 
-use linkwork::glam::{DMat3, DQuat, DVec2, DVec3};
-use linkwork::scene::{BodyKind, Geometry, Shape};
-use linkwork::{Pose, Scratch, StepParams, World, step};
+// the command draws the same surfaces
+#[allow(dead_code)]
+#[path = "../src/render/solid.rs"]
+mod solid;
+
+use linkwork::glam::{DMat3, DVec2, DVec3};
+use linkwork::scene::{BodyKind, Geometry};
+use linkwork::{Scratch, StepParams, World, step};
 use std::error::Error;
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use std::fmt::Write;
 
 /// Scenes of the README and times in s.
@@ -142,8 +146,8 @@ fn faces(world: &World) -> Vec<Face> {
         let colour = if is_static { STATIC } else { COLOURS[k % COLOURS.len()] };
         for shape in shapes {
             let is_round = !matches!(shape.geometry, Geometry::Box { .. });
-            for polygon in surface(&shape.geometry) {
-                let corners = polygon.into_iter().map(|p| placed(&pose, shape, p)).collect();
+            for polygon in solid::surface(&shape.geometry, sides(&shape.geometry)) {
+                let corners = polygon.into_iter().map(|p| pose.transform(solid::placed(shape, p))).collect();
                 faces.push(Face { corners, is_round, colour });
             }
         }
@@ -151,71 +155,15 @@ fn faces(world: &World) -> Vec<Face> {
     faces
 }
 
-fn placed(pose: &Pose, shape: &Shape, point: DVec3) -> DVec3 {
-    let [w, x, y, z] = shape.orientation;
-    pose.transform(DVec3::from(shape.position) + DQuat::from_xyzw(x, y, z, w).normalize() * point)
-}
-
-/// The surface of a solid as polygons.
-fn surface(geometry: &Geometry) -> Vec<Vec<DVec3>> {
-    let sides = |radius: f64| if radius < THIN { SIDES_OF_THIN } else { SIDES };
-    // half a circle from pole to pole, its upper half moved up by `half` and its lower half down
-    let round = |radius: f64, half: f64| {
-        let steps = 2 * (sides(radius) / 4);
-        let at = |k: usize, half: f64| {
-            let angle = PI * k as f64 / steps as f64 - FRAC_PI_2;
-            (radius * angle.cos(), radius * angle.sin() + half)
-        };
-        let lower = (0..=steps / 2).map(|k| at(k, -half));
-        lower.chain((steps / 2..=steps).map(|k| at(k, half))).collect::<Vec<_>>()
+fn sides(geometry: &Geometry) -> usize {
+    let radius = match *geometry {
+        Geometry::Sphere { radius }
+        | Geometry::Capsule { radius, .. }
+        | Geometry::Cylinder { radius, .. }
+        | Geometry::Cone { radius, .. } => radius,
+        _ => 0.0,
     };
-    match *geometry {
-        Geometry::Box { size } => cuboid(0.5 * DVec3::from(size)),
-        Geometry::Sphere { radius } => revolved(&round(radius, 0.0), sides(radius)),
-        Geometry::Capsule { radius, length } => revolved(&round(radius, 0.5 * length), sides(radius)),
-        Geometry::Cylinder { radius, length } => {
-            let z = 0.5 * length;
-            revolved(&[(0.0, -z), (radius, -z), (radius, z), (0.0, z)], sides(radius))
-        }
-        Geometry::Cone { radius, length } => {
-            let z = 0.5 * length;
-            revolved(&[(0.0, -z), (radius, -z), (0.0, z)], sides(radius))
-        }
-        Geometry::Mesh { ref vertices, ref triangles } => {
-            triangles.iter().map(|t| t.map(|i| DVec3::from(vertices[i as usize])).to_vec()).collect()
-        }
-        // no scene that is drawn has these
-        Geometry::ConvexHull { .. } | Geometry::HeightField { .. } | Geometry::Plane => Vec::new(),
-    }
-}
-
-fn cuboid(half: DVec3) -> Vec<Vec<DVec3>> {
-    let mut polygons = Vec::new();
-    for axis in 0..3 {
-        for side in [1.0, -1.0] {
-            let (mut n, mut u, mut v) = (DVec3::ZERO, DVec3::ZERO, DVec3::ZERO);
-            n[axis] = side * half[axis];
-            u[(axis + 1) % 3] = half[(axis + 1) % 3];
-            v[(axis + 2) % 3] = side * half[(axis + 2) % 3];
-            polygons.push(vec![n - u - v, n + u - v, n + u + v, n - u + v]);
-        }
-    }
-    polygons
-}
-
-/// A profile of (radius, height), upwards, turned about z.
-fn revolved(profile: &[(f64, f64)], sides: usize) -> Vec<Vec<DVec3>> {
-    let at = |(radius, z): (f64, f64), k: usize| {
-        let angle = TAU * k as f64 / sides as f64;
-        DVec3::new(radius * angle.cos(), radius * angle.sin(), z)
-    };
-    let mut polygons = Vec::new();
-    for pair in profile.windows(2).filter(|pair| pair[0] != pair[1]) {
-        for k in 0..sides {
-            polygons.push(vec![at(pair[0], k), at(pair[0], k + 1), at(pair[1], k + 1), at(pair[1], k)]);
-        }
-    }
-    polygons
+    if radius < THIN { SIDES_OF_THIN } else { SIDES }
 }
 
 /// Lines on the floor under the bodies, at a round distance from each other.
@@ -241,7 +189,7 @@ fn center(corners: &[DVec3]) -> DVec3 {
 
 /// From the diagonals, which survive where an edge has shrunk to a point.
 fn normal(corners: &[DVec3]) -> DVec3 {
-    (corners[2] - corners[0]).cross(corners[3] - corners[1]).normalize_or_zero()
+    (corners[2] - corners[0]).cross(corners[3 % corners.len()] - corners[1]).normalize_or_zero()
 }
 
 /// Light from above and from the left, and some from everywhere.

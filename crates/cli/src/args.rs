@@ -30,6 +30,8 @@ pub enum Command {
     Schema,
     /// Show a scene or a recording in the browser: watch, drag, pause, step, inspect
     View(ViewOptions),
+    /// Draw a scene at a moment as a PNG picture, without a browser
+    Render(RenderOptions),
     /// Draw charts of reports, tables and recordings as SVG
     Plot(PlotOptions),
     /// Measure the time per step, by default on the scenes and targets of docs/results.md
@@ -184,6 +186,32 @@ pub struct ViewOptions {
     pub no_open: bool,
 }
 
+/// What to take a picture of.
+#[derive(Debug, Args)]
+pub struct RenderOptions {
+    /// Which scene.
+    #[command(flatten)]
+    pub scene: SceneOptions,
+    /// The moment in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = number::moment, allow_hyphen_values = true)]
+    pub at: f64,
+    /// The file to write; `-` for stdout
+    #[arg(long, value_name = "FILE.png")]
+    pub png: PathBuf,
+    /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
+    pub dt: Option<f64>,
+    /// Width and height in pixels
+    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = picture_size, allow_hyphen_values = true)]
+    pub size: (usize, usize),
+    /// The direction to look from, z is up; without it from the front, a little from the left and from above
+    #[arg(long, value_name = "X,Y,Z", value_parser = direction, allow_hyphen_values = true)]
+    pub from: Option<[f64; 3]>,
+    /// A dark room
+    #[arg(long)]
+    pub dark: bool,
+}
+
 /// What to draw.
 #[derive(Debug, Args)]
 pub struct PlotOptions {
@@ -227,5 +255,27 @@ fn every(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(format!("`{text}` is not a whole number of steps, 1 or more")),
+    }
+}
+
+/// Width and height of a picture.
+fn picture_size(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match numbers {
+        Some((width @ 16..=8192, height @ 16..=8192)) => Ok((width, height)),
+        Some((width, height)) => {
+            Err(format!("a picture of {width} by {height} pixels; 16 to 8192 are possible in each direction"))
+        }
+        None => Err(format!("`{text}` is not a size in pixels; write 960x540")),
+    }
+}
+
+/// A direction as three numbers.
+fn direction(text: &str) -> Result<[f64; 3], String> {
+    let numbers = text.split(',').map(number::quantity).collect::<Result<Vec<f64>, _>>()?;
+    match <[f64; 3]>::try_from(numbers) {
+        Ok(direction) if direction.iter().map(|c| c * c).sum::<f64>().sqrt() > 1e-9 => Ok(direction),
+        Ok(_) => Err(format!("`{text}` is no direction: its length is zero")),
+        Err(numbers) => Err(format!("`{text}` has {} numbers; write three, as -1,-2,1", numbers.len())),
     }
 }

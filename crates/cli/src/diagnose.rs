@@ -9,8 +9,11 @@ use miette::{
 use std::fmt;
 use std::io::IsTerminal;
 
-/// So much of a line is shown on either side of a mistake, in bytes. A scene written by a program may be one long line.
+/// A line that reaches farther than this to either side of a mistake, in bytes, is cut. A scene written by a program may be one
+/// long line.
 const REACH: usize = 100;
+/// So much is left of it on either side: what fits beside a line number.
+const KEPT: usize = 44;
 
 /// Everything wrong with a scene file, each with the offending text underlined.
 pub fn file_error(error: &FileError) -> String {
@@ -85,7 +88,7 @@ impl Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let Span { start, end } = self.problem.place?.span;
-        let end = end.min(start + REACH);
+        let end = end.min(start + KEPT);
         Some(Box::new(std::iter::once(LabeledSpan::underline(start..end))))
     }
 }
@@ -106,7 +109,10 @@ impl Excerpt<'_> {
         }
         let (mut start, mut end) = (line_start(text, from), line_end(text, to));
         if from - start > REACH || end - from > 2 * REACH {
-            return (start.max(boundary(text, from.saturating_sub(REACH))), end.min(boundary(text, from + 2 * REACH)));
+            return (
+                start.max(boundary(text, from.saturating_sub(KEPT))),
+                end.min(boundary(text, from + KEPT)).max(to.min(end)),
+            );
         }
         for _ in 0..lines_before {
             let above = line_start(text, start.saturating_sub(1));
@@ -194,6 +200,18 @@ mod tests {
         assert!(said.len() < 5_000, "{}", said.len());
         let column = text.find("\"mas\"").unwrap() + 1;
         assert!(said.contains(&format!("[scene:1:{column}]")), "{said}");
+    }
+
+    #[test]
+    fn deep_nesting_is_told_in_a_line_that_can_be_read() {
+        let deep = |open: &str, close: &str| format!("a = {}{}", open.repeat(3000), close.repeat(3000));
+        for text in [deep("[", "]"), deep("{a=", "}"), format!("[a{}]", ".a".repeat(3000)), "[".repeat(3000)] {
+            let said = shown(&text, Format::Toml);
+            assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+            assert!(said.contains("help:") && said.contains("scene:1:"), "{said}");
+        }
+        let said = shown(&deep("[", "]"), Format::Toml);
+        assert!(said.contains("nested too deeply"), "{said}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod output;
 mod plot;
 mod progress;
 mod record;
+mod render;
 mod report;
 mod run;
 mod series;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(&options),
         Command::Schema => export::schema(),
         Command::View(options) => view::view(&options),
+        Command::Render(options) => render::render(&options),
         Command::Plot(options) => plot::plot(&options),
         Command::Bench(options) => bench::bench(&options),
     };

@@ -61,6 +61,15 @@ pub fn valid_duration(duration: f64) -> Result<f64, String> {
     }
 }
 
+/// A moment of a simulation, in seconds.
+pub fn moment(text: &str) -> Result<f64, String> {
+    match quantity(text)? {
+        time if time < 0.0 => Err(format!("{time} s is before the start, which is at 0 s")),
+        time if time > LONGEST => Err(format!("{time:e} s is later than the latest, {LONGEST:e} s")),
+        time => Ok(time),
+    }
+}
+
 /// How many steps of `dt` make up `duration`: the last one may reach a little beyond.
 pub fn step_count(dt: f64, duration: f64) -> Result<u64, String> {
     let exact = duration / dt;
@@ -81,7 +90,7 @@ pub fn step_count(dt: f64, duration: f64) -> Result<u64, String> {
 pub fn tolerance(text: &str) -> Result<f64, String> {
     match quantity(text)? {
         value if (TIGHTEST..1.0).contains(&value) => Ok(value),
-        value => Err(format!("a tolerance lies between {TIGHTEST:e} and 1, not at {value:e}")),
+        value => Err(format!("a tolerance lies between {TIGHTEST:e} and 1, not at {value}")),
     }
 }
 
@@ -89,7 +98,7 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
 pub fn frame_rate(text: &str) -> Result<f64, String> {
     match quantity(text)? {
         value if (0.01..=1e4).contains(&value) => Ok(value),
-        value => Err(format!("a frame rate lies between 0.01 and 10000, not at {value:e}")),
+        value => Err(format!("a frame rate lies between 0.01 and 10000, not at {value}")),
     }
 }
 

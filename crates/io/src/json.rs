@@ -48,7 +48,8 @@ impl<'t> Scanner<'t> {
 
     fn value(&mut self, depth: usize) -> Result<Node<'t>, SyntaxError> {
         if depth > DEEPEST {
-            return Err(self.error(1, format!("nested more than {DEEPEST} levels deep"), None));
+            let hint = "no scene is so deep; is a closing bracket missing?";
+            return Err(self.error(1, format!("nested more than {DEEPEST} levels deep"), Some(hint)));
         }
         let start = self.at;
         let value = match self.peek() {

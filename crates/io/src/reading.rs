@@ -241,6 +241,9 @@ impl<'de> de::Deserializer<'de> for Cursor<'_, '_, '_> {
             } else {
                 "leave the key out where no bound is meant; the largest number is about 1.8e308"
             })),
+            Value::Text(_) => {
+                Err(self.wrong_type("a number").hint("write the number alone, without quotes and unit; units are SI"))
+            }
             _ => Err(self.wrong_type("a number")),
         }
     }

@@ -38,7 +38,7 @@ fn overlong_key(text: &str) -> Option<SyntaxError> {
             return Some(SyntaxError {
                 span: Span::new(token.span().start(), token.span().end()),
                 message: format!("a key of more than {MOST_KEY_PARTS} parts"),
-                hint: None,
+                hint: Some("no key of a scene has more than a few; is a quote missing?".to_owned()),
             });
         }
     }
@@ -48,6 +48,11 @@ fn overlong_key(text: &str) -> Option<SyntaxError> {
 fn syntax_error(text: &str, error: &toml::de::Error) -> SyntaxError {
     let span = error.span().map_or(Span::new(text.len(), text.len()), Span::from);
     let found = text.get(span.start..span.end).unwrap_or("").trim();
+    // the library's words for this are about its own stack
+    if error.message().contains("recurs") {
+        let hint = Some("no scene is so deep; is a closing bracket missing?".to_owned());
+        return SyntaxError { span, message: "brackets nested too deeply".to_owned(), hint };
+    }
     let hint = match error.message() {
         message if message.starts_with("duplicate key") => {
             Some("keep one of them, or write [[…]] for one more element")

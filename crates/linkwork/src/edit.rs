@@ -48,7 +48,7 @@ fn named(name: &str, what: &str, id: impl std::fmt::Debug) -> String {
 
 fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
     if !v.is_finite() {
-        return Err(SceneError::new(path, format!("{v} is not finite")).hint("give three numbers"));
+        return Err(SceneError::new(path, format!("{v} {unit} is not finite")).hint("give three numbers"));
     }
     if v.abs().max_element() > most {
         let v = compile::shown(v);
@@ -57,10 +57,19 @@ fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
     Ok(v)
 }
 
-fn scalar(path: &str, value: f64, least: f64) -> Checked<f64> {
-    match value.is_finite() && value >= least && value.abs() <= 1e12 {
-        true => Ok(value),
-        false => Err(SceneError::new(path, format!("{value:?} must be finite and at least {least:?}"))),
+const DAMPING_UNIT: Option<&str> = Some("1/s");
+
+/// A number of modest size; with a unit, one that is not negative.
+fn scalar(path: &str, value: f64, unit: Option<&str>) -> Checked<f64> {
+    const MOST: f64 = 1e12;
+    match unit {
+        _ if !value.is_finite() || value.abs() > MOST => {
+            Err(SceneError::new(path, format!("{value:?} is not a number up to {MOST:e}")).hint("use SI units"))
+        }
+        Some(unit) if value < 0.0 => {
+            Err(SceneError::new(path, format!("{value:?} {unit} is negative")).hint("0 switches it off"))
+        }
+        _ => Ok(value),
     }
 }
 
@@ -111,9 +120,9 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         w: DVec3::ZERO,
         memory: Accelerations::default(),
         supported: false,
-        gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, -1e12)?,
-        linear_damping: scalar(&at("linear_damping"), body.linear_damping, 0.0)?,
-        angular_damping: scalar(&at("angular_damping"), body.angular_damping, 0.0)?,
+        gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, None)?,
+        linear_damping: scalar(&at("linear_damping"), body.linear_damping, DAMPING_UNIT)?,
+        angular_damping: scalar(&at("angular_damping"), body.angular_damping, DAMPING_UNIT)?,
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
         shapes: body.shapes.clone(),
@@ -129,7 +138,8 @@ impl World {
     pub(crate) fn insert_body(&mut self, body: &Body, path: &str, namer: &mut Namer) -> Checked<BodyId> {
         let state = body_state(body, path)?;
         if !body.name.is_empty() && namer.bodies.contains_key(&body.name) {
-            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name)));
+            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name))
+                .hint("give every body a name of its own, or none"));
         }
         let id = self.bodies.insert(state);
         let name = named(&body.name, "body", id);
@@ -169,7 +179,8 @@ impl World {
             return Err(SceneError::new(
                 format!("{path}.name"),
                 format!("\"{}\" is taken by another joint", joint.name),
-            ));
+            )
+            .hint("give every joint a name of its own, or none"));
         }
         let state = self.joint_state(joint, path, namer)?;
         let id = self.joints.insert(state);
@@ -192,7 +203,7 @@ impl World {
                 let error = SceneError::new(format!("{path}.{key}"), format!("there is no body \"{name}\""));
                 match nearest(name, namer.bodies.keys()) {
                     Some(close) => error.hint(format!("did you mean \"{close}\"?")),
-                    None => error,
+                    None => error.hint(all_of(namer.bodies.keys())),
                 }
             }),
         };
@@ -537,14 +548,15 @@ impl World {
 
     /// Sets the factor on gravity for one body.
     pub fn set_gravity_scale(&mut self, id: BodyId, scale: f64) -> Checked<()> {
-        let scale = scalar("gravity_scale", scale, -1e12)?;
+        let scale = scalar("gravity_scale", scale, None)?;
         self.body_mut(id)?.gravity_scale = scale;
         Ok(())
     }
 
     /// Sets the rates at which a body's velocities decay, 1/s.
     pub fn set_damping(&mut self, id: BodyId, linear: f64, angular: f64) -> Checked<()> {
-        let (linear, angular) = (scalar("linear_damping", linear, 0.0)?, scalar("angular_damping", angular, 0.0)?);
+        let linear = scalar("linear_damping", linear, DAMPING_UNIT)?;
+        let angular = scalar("angular_damping", angular, DAMPING_UNIT)?;
         let body = self.body_mut(id)?;
         (body.linear_damping, body.angular_damping) = (linear, angular);
         Ok(())
@@ -700,6 +712,17 @@ fn rebase(from: &MassProperties, to: &MassProperties, anchor: &mut DVec3, frame:
 }
 
 /// The known name that differs least from a mistyped one, if it is close.
+/// A list of names that can still be read.
+fn all_of<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
+    const MOST: usize = 8;
+    let count = names.len();
+    let mut shown: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+    shown.sort();
+    shown.truncate(MOST);
+    let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
+    format!("there are {}{more}, and \"{WORLD}\"", shown.join(", "))
+}
+
 fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Option<String> {
     let distance = |other: &str| {
         let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
@@ -717,7 +740,9 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Option<St
     };
     let mut close: Vec<(usize, &String)> = known.filter(|k| k.len() < 200).map(|k| (distance(k), k)).collect();
     close.sort();
-    close.first().filter(|c| c.0 <= 1 + name.len() / 4).map(|c| c.1.clone())
+    // a name of which nothing is left is another name
+    let like = |c: &&(usize, &String)| c.0 <= 1 + name.len() / 4 && c.0 < name.chars().count();
+    close.first().filter(like).map(|c| c.1.clone())
 }
 
 impl JointModel {

@@ -90,7 +90,8 @@ impl fmt::Display for StepError {
             StepError::Parameter(e) => write!(f, "{e}"),
             StepError::CannotAssemble { joint, gap } => write!(
                 f,
-                "joint \"{joint}\" cannot be closed from where its bodies were put: {gap:.3e} m or rad remain (move the bodies of a mechanism together)"
+                "joint \"{joint}\" cannot be closed from where its bodies were put: {} m or rad remain (move the bodies of a mechanism together)",
+                figure(*gap)
             ),
             StepError::NotFinite { body } => write!(
                 f,
@@ -101,3 +102,27 @@ impl fmt::Display for StepError {
 }
 
 impl std::error::Error for StepError {}
+
+/// Four digits, as people write them.
+pub(crate) fn figure(value: f64) -> String {
+    match value.abs() {
+        size if (1e-3..1e5).contains(&size) => {
+            let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+            let digits = format!("{value:.decimals$}");
+            match digits.contains('.') {
+                true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => digits,
+            }
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn figures_are_short() {
+        let figures = [2.0, 0.25, 1.0 / 3.0, 12345.6, 9.99999, 1e-3, 1.5e-9, -4.0].map(super::figure);
+        assert_eq!(figures, ["2", "0.25", "0.3333", "12346", "10", "0.001", "1.500e-9", "-4"]);
+    }
+}

@@ -1,11 +1,12 @@
 //! Looking at a world: poses, energies, coordinates, reactions, counts. Nothing here changes anything.
 
 use crate::body::BodyState;
+use crate::collide::shape::{Collider, Form};
 use crate::handle::{BodyId, JointId};
 use crate::joint::rows::Row;
 use crate::joint::{JointState, MAX_ROWS, Motion};
 use crate::math::{Placed, Pose, Twist, Wrench};
-use crate::scene::{BodyKind, Shape};
+use crate::scene::{BodyKind, Geometry, Shape};
 use crate::step::Scratch;
 use crate::world::World;
 use glam::{DMat3, DVec3};
@@ -152,6 +153,27 @@ impl World {
     /// A body's shapes.
     pub fn shapes(&self, id: BodyId) -> Option<&[Shape]> {
         self.bodies.get(id).map(|b| b.shapes.as_slice())
+    }
+
+    /// What a body collides as: its shapes, a mesh on a moving body as the convex pieces that it was cut into.
+    ///
+    /// Whether anything collides at all is [`World::collides`].
+    pub fn collision_shapes(&self, id: BodyId) -> Option<Vec<Shape>> {
+        let body = self.bodies.get(id)?;
+        let piece = |collider: &Collider| {
+            let shape = body.shapes.get(collider.shape as usize)?;
+            let geometry = match &collider.form {
+                Form::Hull(hull) => Geometry::ConvexHull { points: hull.points.iter().map(DVec3::to_array).collect() },
+                _ => shape.geometry.clone(),
+            };
+            Some(Shape { geometry, ..shape.clone() })
+        };
+        Some(body.colliders.iter().filter_map(piece).collect())
+    }
+
+    /// Whether bodies collide in this world; a scene can switch that off (`collisions = false`).
+    pub fn collides(&self) -> bool {
+        self.collides
     }
 
     /// What there is to know about the shapes of bodies, such as a mesh that collides as convex pieces.

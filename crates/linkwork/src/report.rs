@@ -1,6 +1,7 @@
 //! What a step did, in numbers and in plain words.
 
 use crate::contact::ContactReport;
+use crate::error::figure;
 use crate::handle::{BodyId, JointId};
 use crate::mechanism::{Advance, Reason};
 use crate::world::World;
@@ -117,14 +118,17 @@ impl Warning {
                         format!("body \"{body}\" is too light for its joint forces at this step (σ = {sigma:.3})")
                     }
                     Cause::FastSpin { angle } => format!("body \"{body}\" turns {angle:.2} rad in one step"),
-                    Cause::NoConvergence => "the joints could not be closed by a small correction".into(),
+                    Cause::NoConvergence => {
+                        format!("the joints of \"{body}\" and its mechanism could not be closed by a small correction")
+                    }
                 };
                 format!("last resort taken, energy is lost: {why}; try a smaller step")
             }
             Warning::Conflict { joint, gap } => {
                 let name = world.joint_name(joint).unwrap_or("?");
                 format!(
-                    "joint \"{name}\" cannot be closed: {gap:.3e} m or rad remain; other joints or moved bodies contradict it"
+                    "joint \"{name}\" cannot be closed: {} m or rad remain; other joints or moved bodies contradict it",
+                    figure(gap)
                 )
             }
             Warning::Jam { a, b } => {
@@ -196,12 +200,13 @@ impl StepReport {
             self.warnings.push(Warning::ToleranceMissed { joint });
         }
         if let (StepKind::LastResort, Some(reason)) = (advance.kind, advance.reason) {
-            let (slot, cause) = match reason {
-                Reason::Stiff { body, sigma } => (Some(body), Cause::Stiff { sigma }),
-                Reason::FastSpin { body, angle } => (Some(body), Cause::FastSpin { angle }),
-                Reason::NoConvergence => (None, Cause::NoConvergence),
+            let at = |slot: u32| world.body_at(slot as usize);
+            let (body, cause) = match reason {
+                Reason::Stiff { body, sigma } => (at(body), Cause::Stiff { sigma }),
+                Reason::FastSpin { body, angle } => (at(body), Cause::FastSpin { angle }),
+                // the whole mechanism is meant
+                Reason::NoConvergence => (advance.member.and_then(at), Cause::NoConvergence),
             };
-            let body = slot.and_then(|s| world.body_at(s as usize));
             self.warnings.push(Warning::LastResort { body, cause });
         }
     }

@@ -302,6 +302,9 @@ pub struct Joint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<[f64; 3]>,
     /// The joint's axis in world coordinates at the start, any length. For a ball it is the axis of cone and twist.
+    ///
+    /// It is z of the joint's frame. x, along which coordinates `x` count, is the world's X as far as that is across the axis, or the
+    /// world's Y if the axis is within 8° of X; y is across both. So a joint with axis Z, or without an axis, counts along X, Y, Z.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
     /// Universal joint: the axis fixed to b, in world coordinates at the start.
@@ -345,7 +348,8 @@ pub struct Frame {
     pub position: [f64; 3],
     /// Axis in the body frame, any length.
     pub axis: [f64; 3],
-    /// Zero direction of angles, across the axis. Given on both bodies it defines coordinate zero; otherwise the start pose does.
+    /// Zero direction of angles, across the axis, and x of the frame; X of the body if absent, or Y if the axis is close to X.
+    /// Given on both bodies it defines coordinate zero; otherwise the start pose does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<[f64; 3]>,
 }

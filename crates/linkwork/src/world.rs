@@ -4,7 +4,7 @@ use crate::body::{Accelerations, BodyState};
 use crate::collide::Collisions;
 use crate::contact::Touch;
 use crate::edit::Namer;
-use crate::error::{BuildError, SceneError, StepError};
+use crate::error::{BuildError, SceneError, StepError, figure};
 use crate::handle::{Arena, BodyId, JointId, kinds};
 use crate::joint::{JointState, SystemChoice};
 use crate::observe::Assembly;
@@ -153,7 +153,7 @@ impl World {
                 Some(
                     SceneError::new(
                         path(joint),
-                        format!("joint \"{name}\" cannot be closed at the start: {gap:.3e} m or rad remain"),
+                        format!("joint \"{name}\" cannot be closed at the start: {} m or rad remain", figure(*gap)),
                     )
                     .hint("check the positions of its bodies, the link lengths, and joints that contradict each other"),
                 )

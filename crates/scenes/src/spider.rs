@@ -2,6 +2,8 @@
 //!
 //! The body hangs by a ball joint on its back. Legs stand all around it: thigh on a ball joint, then shin and foot on
 //! hinges along the tangent. At the start the whole turns about the vertical; the legs swing down from a spider's stance.
+//! With more legs the body is wider and the legs are faster at the same spin; a given radius keeps the motion of a leg the same
+//! whatever their number.
 //! (Tomcin, Sibbing, Kobbelt 2014, figure 5a; 13 rows a leg and 3 for the body.)
 
 use glam::DVec3;
@@ -27,6 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "A hanging body with a great many three-link legs.",
     parameters: &[
         Parameter::count("legs", 50.0, 1.0, 5000.0, "number of legs"),
+        Parameter::real("radius", 0.0, 0.0, 100.0, "m", "radius of the body; 0: so that legs stand side by side"),
         Parameter::real("spin", 1.5, -20.0, 20.0, "rad/s", "angular velocity about the vertical at the start"),
     ],
     build: |values| Ok(spider(values)),
@@ -40,7 +43,9 @@ fn spider(values: &Values) -> Scene {
         body.moving(velocity, spin)
     };
     let mut scene = Scene { step: Stepping { dt: 1.0 / 60.0, duration: 10.0 }, ..Scene::default() };
-    let radius = (legs as f64 * HIP_SPACING / std::f64::consts::TAU).max(SMALLEST_RADIUS);
+    let needed = (legs as f64 * HIP_SPACING / std::f64::consts::TAU).max(SMALLEST_RADIUS);
+    let given = values.real("radius");
+    let radius = if given > 0.0 { given } else { needed };
     let back = DVec3::Z * BODY_HEIGHT / 2.0;
     let trunk = Body::new("body").at(-back).with_density(BODY_DENSITY).placed_shape(tube(-back, back, radius));
     scene.body(turning(trunk));

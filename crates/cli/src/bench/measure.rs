@@ -88,6 +88,8 @@ pub struct Measured {
     pub energy_rise: f64,
     /// Mean iterations of the joint correction per step.
     pub joint_iterations: f64,
+    /// CPU time of all steps by the number of all iterations, ms; none if there were no iterations.
+    pub iteration_cpu_ms: Option<f64>,
     /// Steps that left a joint open.
     pub failed_steps: u64,
     /// All repeats ended in the same state.
@@ -162,6 +164,7 @@ pub fn measure(
         let steps = schedule.steps as f64;
         1e3 * Spread::of(repeats.iter().map(|repeat| time(&repeat.stages) / steps).collect()).median
     };
+    let iterations = |repeat: &Repeat| repeat.record.mean_iterations().0 * repeat.record.steps as f64;
     let enough = (FEW * schedule.steps as f64) as u64;
     let accurate = repeats.iter().filter(|repeat| repeat.accurate.count() > enough);
     let accurate: Vec<f64> = accurate.map(|repeat| repeat.accurate.median_cpu_ms()).collect();
@@ -191,6 +194,10 @@ pub fn measure(
         energy_drift: first.record.energy.drift_relative(),
         energy_rise: first.record.energy.max_rise_relative(),
         joint_iterations: first.record.mean_iterations().0,
+        iteration_cpu_ms: iterations(first).gt(&0.0).then(|| {
+            let of_repeat = |repeat: &Repeat| 1e3 * repeat.record.times.total.cpu / iterations(repeat);
+            Spread::of(repeats.iter().map(of_repeat).collect()).median
+        }),
         failed_steps: first.record.failed_steps,
         deterministic: repeats.iter().all(|repeat| repeat.state_hash == first.state_hash),
         state_hash: format!("{:016x}", first.state_hash),

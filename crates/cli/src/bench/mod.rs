@@ -137,7 +137,7 @@ fn as_json(results: &[Measured], verdicts: &[Verdict], options: &BenchOptions) -
                 "drift_relative": measured.energy_drift,
                 "max_rise_relative": measured.energy_rise,
             },
-            "iterations": {"joint_mean": measured.joint_iterations},
+            "iterations": {"joint_mean": measured.joint_iterations, "cpu_ms": measured.iteration_cpu_ms},
             "failed_steps": measured.failed_steps,
             "deterministic": measured.deterministic,
             "state_hash": measured.state_hash,

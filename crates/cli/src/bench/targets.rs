@@ -95,10 +95,14 @@ fn judge_relation(results: &[Measured], relation: Relation) -> Option<Verdict> {
     let (label, quantity, value, bound) = match relation {
         Relation::Growth { from, to, exponent } => {
             let (small, large) = (find(from)?, find(to)?);
-            let rows = large.rows as f64 / small.rows as f64;
             let (small_ms, large_ms) = comparable_ms(small, large);
-            let power = (large_ms / small_ms).ln() / rows.ln();
+            let power = power(small, large, small_ms, large_ms);
             (format!("{from} to {to}"), "time grows with the rows to the power of", power, exponent)
+        }
+        Relation::IterationGrowth { from, to, exponent } => {
+            let (small, large) = (find(from)?, find(to)?);
+            let power = power(small, large, small.iteration_cpu_ms?, large.iteration_cpu_ms?);
+            (format!("{from} to {to}"), "time of an iteration grows with the rows to the power of", power, exponent)
         }
         Relation::PerRow { case, against, factor } => {
             let (case, against) = (find(case)?, find(against)?);
@@ -108,6 +112,11 @@ fn judge_relation(results: &[Measured], relation: Relation) -> Option<Verdict> {
         }
     };
     Some(Verdict { label, quantity, value, bound, met: value <= bound, is_time: true })
+}
+
+/// How a time grows with the rows: 1 is linear.
+fn power(small: &Measured, large: &Measured, small_ms: f64, large_ms: f64) -> f64 {
+    (large_ms / small_ms).ln() / (large.rows as f64 / small.rows as f64).ln()
 }
 
 /// Times of steps of the same kind: accurate ones, or else all. Other kinds take several times as long.
@@ -145,6 +154,7 @@ mod tests {
             energy_drift: 0.5,
             energy_rise: 0.0,
             joint_iterations: 2.0,
+            iteration_cpu_ms: Some(0.5 * ms),
             failed_steps: 0,
             deterministic: true,
             state_hash: String::new(),
@@ -177,8 +187,12 @@ mod tests {
         let growth = Relation::Growth { from: "a", to: "b", exponent: 1.15 };
         let per_row = Relation::PerRow { case: "b", against: "a", factor: 4.5 };
         let absent = Relation::PerRow { case: "c", against: "a", factor: 1.0 };
-        let verdicts = judge(&results, &[growth, per_row, absent]);
-        assert_eq!(verdicts.len(), 2);
+        let iteration = Relation::IterationGrowth { from: "a", to: "b", exponent: 1.15 };
+        let mut results = results;
+        results[1].iteration_cpu_ms = Some(2.0);
+        let verdicts = judge(&results, &[growth, per_row, absent, iteration]);
+        assert_eq!(verdicts.len(), 3);
+        assert!((verdicts[2].value - 1.0).abs() < 1e-12 && verdicts[2].met);
         assert!((verdicts[0].value - 2.0).abs() < 1e-12 && !verdicts[0].met && !verdicts[0].is_wrong());
         assert!((verdicts[1].value - 4.0).abs() < 1e-12 && verdicts[1].met);
     }

@@ -17,7 +17,7 @@
 //! | 1 | poses: positions (3 f32 a body), then orientations (3 u16 a body, as in recordings) |
 //! | 2 | velocities of centres of mass (3 f32 a body) |
 //! | 3 | reactions: force and torque on b (6 f32 a joint; zeros for a coupling) |
-//! | 4 | contacts: [`CONTACT_NUMBERS`] f32 each |
+//! | 4 | contacts: [`CONTACT_NUMBERS`](linkwork_io::recording::CONTACT_NUMBERS) f32 each |
 //! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
 //! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
 //!
@@ -25,11 +25,7 @@
 
 use super::orders::Watch;
 use linkwork::{BodyId, JointId, World};
-use linkwork_io::recording::{Stats, pack_orientation};
-use std::collections::HashMap;
-
-/// Point, normal (from a to b) and force on b in the world, depth (m), and the numbers of bodies a and b.
-pub const CONTACT_NUMBERS: usize = 12;
+use linkwork_io::recording::{Stats, contact_numbers, pack_orientation};
 
 /// What a frame is made from.
 pub struct Moment<'a> {
@@ -82,7 +78,7 @@ impl Moment<'_> {
         }
         if watch.contacts {
             section(&mut out, 4, |out| {
-                contacts(self.world, self.bodies).into_iter().for_each(|numbers| reals(out, numbers))
+                contact_numbers(self.world, self.bodies).into_iter().for_each(|numbers| reals(out, numbers))
             });
         }
         if !watch.joints.is_empty() {
@@ -146,17 +142,6 @@ impl Moment<'_> {
         reals(out, twist.linear.as_vec3().to_array());
         reals(out, twist.angular.as_vec3().to_array());
     }
-}
-
-/// The contacts of the last step: for each its point, normal, force, depth and bodies. The engine has none so far.
-fn contacts(world: &World, bodies: &[BodyId]) -> Vec<[f32; CONTACT_NUMBERS]> {
-    let places: HashMap<BodyId, usize> = bodies.iter().enumerate().map(|(k, id)| (*id, k)).collect();
-    let index = |id: BodyId| places.get(&id).map_or(-1.0, |&k| k as f32);
-    let numbers = world.contacts().map(|c| {
-        let [p, n, f] = [c.point, c.normal, c.force].map(|v| v.as_vec3());
-        [p.x, p.y, p.z, n.x, n.y, n.z, f.x, f.y, f.z, c.depth as f32, index(c.a), index(c.b)]
-    });
-    numbers.collect()
 }
 
 fn reals<const N: usize>(out: &mut Vec<u8>, numbers: [f32; N]) {

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod command;
+mod documents;
 mod export;
 mod interrupt;
 mod list;
@@ -10,6 +11,7 @@ mod page;
 mod plot;
 mod recording;
 mod refusals;
+mod render;
 mod run;
 mod view;
 mod viewer;

@@ -8,28 +8,35 @@ const KINEMATIC = new Color('#7d8fa3');
 const SELECTED = new Color('#ff3d7f');
 const PALETTE = ['#e9a337', '#528bb5', '#cd624d', '#70a16c', '#8d7ab0', '#606e7d'].map((c) => new Color(c));
 
-/** Colours far apart for any number of mechanisms. */
-const mechanismColour = (k) => new Color().setHSL((0.08 + k * 0.618034) % 1, 0.55, 0.55);
+/** Colours far apart for any number of mechanisms or pieces. */
+const distinct = (k) => new Color().setHSL((0.08 + k * 0.618034) % 1, 0.55, 0.55);
 
 /** A body without a shape is shown as a ball of its mass in water. */
 const standIn = (body) => ({ geometry: { sphere: { radius: Math.cbrt(((body.mass ?? 0.5) * 3) / (4000 * Math.PI)) } }, position: body.center });
 
+/** What a body collides as, as far as that can be drawn: planes are not, the shapes show them. */
+const colliders = (body) => (body.colliders ?? body.shapes).filter((shape) => !describeShape(shape.geometry)?.isPlane);
+
 export class Bodies {
-  constructor(description) {
+  /** The bodies of a scene; with `arePieces` what the engine collides them as, every convex piece in a colour of its own. */
+  constructor(description, arePieces = false) {
     this.description = description;
+    this.arePieces = arePieces;
     this.bodies = description.bodies;
     this.meshes = [];
     this.colouring = 'bodies';
     this.selected = null;
     const groups = new Map();
+    let pieces = 0;
     this.radii = new Float32Array(this.bodies.length);
     this.bodies.forEach((body, index) => {
-      for (const shape of body.shapes.length || body.mass === null ? body.shapes : [standIn(body)]) {
+      const shapes = arePieces ? colliders(body) : body.shapes.length || body.mass === null ? body.shapes : [standIn(body)];
+      for (const shape of shapes) {
         const drawn = describeShape(shape.geometry);
         if (!drawn) continue;
         const key = shape.sensor ? `sensor ${drawn.key}` : drawn.key;
         if (!groups.has(key)) groups.set(key, { drawn: { ...drawn, isSensor: !!shape.sensor }, members: [] });
-        groups.get(key).members.push({ index, matrix: shapeMatrix(shape, drawn.scale) });
+        groups.get(key).members.push({ index, piece: pieces++, matrix: shapeMatrix(shape, drawn.scale) });
       }
     });
     for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members));
@@ -39,14 +46,14 @@ export class Bodies {
   instanced(drawn, members) {
     const geometry = drawn.make();
     geometry.computeBoundingSphere();
-    const material = new MeshStandardMaterial({ roughness: 0.62, metalness: 0.05 });
+    const material = new MeshStandardMaterial({ roughness: 0.62, metalness: 0.05, flatShading: this.arePieces });
     if (drawn.isPlane) material.side = DoubleSide;
     const mesh = new InstancedMesh(geometry, material, members.length);
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
     mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
     mesh.receiveShadow = true;
     mesh.frustumCulled = false; // its bodies are all over the scene
-    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor };
+    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), piece: members.map((m) => m.piece), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor };
     const sphere = geometry.boundingSphere;
     for (const { index, matrix } of members) {
       if (drawn.isPlane) continue;
@@ -61,13 +68,14 @@ export class Bodies {
     if (index === this.selected) return SELECTED;
     if (body.kind === 'static') return STATIC;
     if (body.kind === 'kinematic') return KINEMATIC;
-    if (this.colouring === 'mechanisms') return mechanismColour(body.mechanism ?? 0);
+    if (this.colouring === 'mechanisms') return distinct(body.mechanism ?? 0);
     return PALETTE[index % PALETTE.length];
   }
 
   paint() {
     for (const mesh of this.meshes) {
-      mesh.userData.owner.forEach((owner, k) => mesh.setColorAt(k, this.colourOf(owner)));
+      const { owner, piece } = mesh.userData;
+      owner.forEach((index, k) => mesh.setColorAt(k, this.arePieces && index !== this.selected ? distinct(piece[k]) : this.colourOf(index)));
       if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
     }
   }
@@ -77,13 +85,13 @@ export class Bodies {
     this.paint();
   }
 
-  /** solid, wireframe or x-ray. */
+  /** solid, wireframe, x-ray, or hulls: then the shapes are only a breath around what collides. */
   setStyle(style) {
     for (const { material, userData } of this.meshes) {
-      const isClear = style === 'x-ray' || userData.isSensor;
+      const isClear = style === 'x-ray' || style === 'hulls' || userData.isSensor;
       material.wireframe = style === 'wireframe';
       material.transparent = isClear;
-      material.opacity = isClear ? 0.35 : 1;
+      material.opacity = style === 'hulls' ? 0.12 : isClear ? 0.35 : 1;
       material.depthWrite = !isClear;
       material.needsUpdate = true;
     }

@@ -12,7 +12,7 @@ const CHARTS = [
   { title: 'step time', unit: 'ms', lines: [['ms', (s) => s.step_ms]] },
   { title: 'iterations', unit: '', summary: 'sum', lines: [['joints', (s) => s.joint_iterations], ['contacts', (s) => s.contact_iterations]] },
 ];
-const MARGIN = { left: 46, right: 4, top: 4, bottom: 14 };
+const MARGIN = { left: 46, right: 4, top: 7, bottom: 14 };
 
 export class Charts {
   constructor(box) {

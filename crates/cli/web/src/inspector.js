@@ -6,7 +6,7 @@ import { degrees, figure, vector, withUnit } from './format.js';
 export class Inspector {
   /** `act` has select(body), selectJoint(joint), motor(joint, coordinate, motor), nail(), pullNails(body), follow(body). */
   constructor(box, act, isLive) {
-    Object.assign(this, { box, act, isLive });
+    Object.assign(this, { box, act, isLive, hasForces: true });
     this.show(null, null);
   }
 
@@ -54,8 +54,7 @@ export class Inspector {
   showBody(body, index) {
     this.head(body.name || `body ${index}`, `${body.kind} body`);
     const rows = [['position, m', '', 'position'], ['orientation', '', 'orientation']];
-    rows.push(['velocity, m/s', '', 'velocity']);
-    if (this.isLive) rows.push(['angular, rad/s', '', 'angular']);
+    rows.push(['velocity, m/s', '', 'velocity'], ['angular, rad/s', '', 'angular']);
     if (body.mass !== null) rows.push(['mass', withUnit(body.mass, 'kg')]);
     if (body.mechanism !== null) rows.push(['mechanism', String(body.mechanism + 1)]);
     this.table(rows);
@@ -76,7 +75,7 @@ export class Inspector {
     this.head(joint.name || `joint ${index}`, joint.kind.replaceAll('_', ' '));
     const side = (body) => (body === null ? 'world' : make('a', { className: 'link', onclick: () => this.act.select(body) }, this.description.bodies[body].name || `body ${body}`));
     if (joint.frame_a) this.box.append(make('p', {}, side(joint.a), ' – ', side(joint.b)));
-    if (this.isLive) {
+    if (this.hasForces) {
       const rows = [['error', '', 'error']];
       if (joint.frame_a) rows.push(['force on b, N', '', 'force'], ['torque, N m', '', 'torque'], ['', '', 'unique']);
       this.table(rows);
@@ -92,7 +91,7 @@ export class Inspector {
     if (spring) rows.push(['spring', `${figure(spring.stiffness)} N${coordinate.is_angle ? ' m/rad' : '/m'}`]);
     if (friction) rows.push(['dry friction', `${figure(friction)} N${coordinate.is_angle ? ' m' : ''}`]);
     if (damping) rows.push(['damping', figure(damping)]);
-    if (this.isLive) rows.push(['forces', '', `forces${k}`]);
+    if (this.hasForces) rows.push(['forces', '', `forces${k}`]);
     this.table(rows);
     if (motor && this.isLive) this.box.append(this.motor(motor, coordinate, joint));
   }
@@ -129,7 +128,6 @@ export class Inspector {
       put('orientation', `${degrees(angle)} about ${vector([x / length, y / length, z / length].map((c) => Math.round(c * 1000) / 1000))}`);
       const twist = frame.twists.get(b);
       if (twist) { put('velocity', vector(twist.linear)); put('angular', vector(twist.angular)); }
-      else if (!this.isLive && frame.velocities) put('velocity', vector([...frame.velocities.subarray(3 * b, 3 * b + 3)]));
     }
     const joint = this.joint !== null ? frame.joints.get(this.joint) : null;
     if (!joint) return;
@@ -137,10 +135,12 @@ export class Inspector {
     put('force', vector(joint.force));
     put('torque', vector(joint.torque));
     put('unique', joint.unique ? '' : 'one of many ways to share the load');
+    // what rounding leaves is zero to people
+    const clean = (value) => figure(Math.abs(value) < 1e-12 ? 0 : value);
     joint.coordinates.forEach((c, k) => {
       const described = this.description.joints[this.joint]?.coordinates[k];
-      const shown = described?.is_angle ? `${figure(c.value)} rad (${degrees(c.value)})` : `${figure(c.value)} m`;
-      put(`value${k}`, `${shown}, ${figure(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
+      const shown = described?.is_angle ? `${clean(c.value)} rad (${degrees(Math.abs(c.value) < 1e-12 ? 0 : c.value)})` : `${clean(c.value)} m`;
+      put(`value${k}`, `${shown}, ${clean(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
       const forces = [['motor', c.motor], ['limit', c.limit], ['friction', c.friction]].filter(([, value]) => value !== 0);
       put(`forces${k}`, forces.map(([name, value]) => `${name} ${figure(value)}`).join(', ') || '–');
     });

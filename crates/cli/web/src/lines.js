@@ -38,16 +38,15 @@ export class Lines {
   /** A line with a head of two strokes. */
   arrow(from, to, colour) {
     this.segment(from.x, from.y, from.z, to.x, to.y, to.z, colour);
-    const along = to.clone().sub(from);
-    const length = along.length();
+    const [x, y, z] = [to.x - from.x, to.y - from.y, to.z - from.z];
+    const length = Math.hypot(x, y, z);
     if (length < 1e-9) return;
-    const side = Math.abs(along.z) > 0.9 * length ? new Vector3(1, 0, 0) : new Vector3(0, 0, 1);
-    const across = side.cross(along).setLength(0.09 * length);
-    const neck = from.clone().addScaledVector(along, 0.82);
-    for (const sign of [1, -1]) {
-      const head = neck.clone().addScaledVector(across, sign);
-      this.segment(to.x, to.y, to.z, head.x, head.y, head.z, colour);
-    }
+    // across the arrow and level, or across it and X where it stands upright
+    const isUpright = Math.abs(z) > 0.9 * length;
+    const [cx, cy, cz] = isUpright ? [0, -z, y] : [-y, x, 0];
+    const wide = (0.09 * length) / Math.hypot(cx, cy, cz);
+    const [nx, ny, nz] = [from.x + 0.82 * x, from.y + 0.82 * y, from.z + 0.82 * z];
+    for (const sign of [wide, -wide]) this.segment(to.x, to.y, to.z, nx + sign * cx, ny + sign * cy, nz + sign * cz, colour);
   }
 
   end() {

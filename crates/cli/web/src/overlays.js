@@ -13,6 +13,9 @@ const FORCE = new Color('#e03131');
 const HAS_AXIS = new Set(['hinge', 'slider', 'cylindrical', 'planar', 'universal', 'screw', 'point_on_line', 'point_on_plane']);
 const IS_BAR = new Set(['distance', 'rope']);
 
+// used again for every joint of every frame, of which there are thousands
+const [TURN, SHIFT, TIP, AXES] = [new Quaternion(), new Vector3(), new Vector3(), [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)]];
+
 export class Overlays {
   constructor(scene) {
     this.scene = scene;
@@ -24,11 +27,14 @@ export class Overlays {
     this.nailPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 13, sizeAttenuation: false, color: '#d6336c', depthTest: false, transparent: true }));
     this.nailPoints.renderOrder = 12;
     this.nailPoints.frustumCulled = false;
+    this.contactPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 4, sizeAttenuation: false, color: FORCE, depthTest: false, transparent: true }));
+    this.contactPoints.renderOrder = 12;
+    this.contactPoints.frustumCulled = false;
     this.mouse = new Bars(1, '#ff3d7f');
     this.mouse.object.castShadow = false;
     this.grip = null;
     this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
-    scene.add(this.lines.object, this.points, this.nailPoints, this.mouse.object);
+    scene.add(this.lines.object, this.points, this.nailPoints, this.contactPoints, this.mouse.object);
     this.bars = null;
     this.joints = [];
   }
@@ -49,13 +55,13 @@ export class Overlays {
 
   /** A frame on a body (or the world), now. */
   static placed(frame, body, local, position, orientation) {
-    const [w, x, y, z] = local.orientation;
-    position.set(...local.position);
-    orientation.set(x, y, z, w);
+    const { position: p, orientation: q } = local;
+    position.set(p[0], p[1], p[2]);
+    orientation.set(q[1], q[2], q[3], q[0]);
     if (body === null || body === undefined || body >= frame.count) return;
-    const turn = new Quaternion().fromArray(frame.orientations, 4 * body);
-    position.applyQuaternion(turn).add(new Vector3().fromArray(frame.positions, 3 * body));
-    orientation.premultiply(turn);
+    TURN.fromArray(frame.orientations, 4 * body);
+    position.applyQuaternion(TURN).add(SHIFT.fromArray(frame.positions, 3 * body));
+    orientation.premultiply(TURN);
   }
 
   update(frame) {
@@ -70,30 +76,30 @@ export class Overlays {
     const nails = [];
     this.joints.forEach((joint, k) => {
       const isBar = IS_BAR.has(joint.kind);
-      const isNail = this.nails.includes(k);
+      const isNail = this.nails.length > 0 && this.nails.includes(k);
       if (!joint.frame_b || !(needsJoints || isBar || isNail)) return;
       Overlays.placed(frame, joint.b, joint.frame_b, pb, qb);
-      this.anchors.set([pb.x, pb.y, pb.z], 3 * k);
+      pb.toArray(this.anchors, 3 * k);
       if (isNail) nails.push(pb.x, pb.y, pb.z);
       if (isBar || shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
       if (isBar) this.bars.bar(pa, pb, 0.004 * this.size);
       const chosen = k === this.selectedJoint;
       if ((shown.joints || chosen) && HAS_AXIS.has(joint.kind)) {
-        const axis = new Vector3(0, 0, chosen ? 2 * reach : reach).applyQuaternion(qb);
-        lines.segment(pb.x - axis.x, pb.y - axis.y, pb.z - axis.z, pb.x + axis.x, pb.y + axis.y, pb.z + axis.z, AXIS);
+        TIP.set(0, 0, chosen ? 2 * reach : reach).applyQuaternion(qb);
+        lines.segment(pb.x - TIP.x, pb.y - TIP.y, pb.z - TIP.z, pb.x + TIP.x, pb.y + TIP.y, pb.z + TIP.z, AXIS);
       }
       if (shown.frames || chosen) {
         if (chosen && !shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
         for (const [p, q, length] of [[pa, qa, 0.9 * reach], [pb, qb, 0.6 * reach]]) {
           RGB.forEach((colour, i) => {
-            const tip = new Vector3(i === 0 ? length : 0, i === 1 ? length : 0, i === 2 ? length : 0).applyQuaternion(q).add(p);
-            lines.segment(p.x, p.y, p.z, tip.x, tip.y, tip.z, colour);
+            TIP.copy(AXES[i]).applyQuaternion(q).multiplyScalar(length).add(p);
+            lines.segment(p.x, p.y, p.z, TIP.x, TIP.y, TIP.z, colour);
           });
         }
       }
       if (reactions) {
-        const force = new Vector3().fromArray(reactions, 6 * k).multiplyScalar(scale);
-        if (force.lengthSq() > 1e-6 * this.size * this.size * 1e-2) lines.arrow(pb, force.add(pb), REACTION);
+        TIP.fromArray(reactions, 6 * k).multiplyScalar(scale);
+        if (TIP.lengthSq() > 1e-6 * this.size * this.size * 1e-2) lines.arrow(pb, TIP.add(pb), REACTION);
       }
     });
     if (shown.velocities && frame.velocities) this.velocities(frame);
@@ -102,6 +108,8 @@ export class Overlays {
     this.bars?.end();
     this.dots(this.points, shown.joints ? this.anchors : [], shown.joints);
     this.dots(this.nailPoints, nails, nails.length > 0);
+    const touching = shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : [];
+    this.dots(this.contactPoints, touching, touching.length > 0);
     this.mouse.begin();
     if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
     this.mouse.end();
@@ -110,7 +118,9 @@ export class Overlays {
   dots(points, positions, visible) {
     points.visible = visible;
     if (!visible) return;
-    points.geometry.setAttribute('position', new Float32BufferAttribute(positions, 3));
+    const attribute = points.geometry.getAttribute('position');
+    if (attribute?.array.length === positions.length) { attribute.array.set(positions); attribute.needsUpdate = true; }
+    else points.geometry.setAttribute('position', new Float32BufferAttribute(positions, 3));
   }
 
   /** The longest arrow is a third of the scene; it shrinks slowly when forces get smaller. */
@@ -142,4 +152,10 @@ export class Overlays {
       this.lines.arrow(at, new Vector3().fromArray(numbers, k + 6).multiplyScalar(scale).add(at), FORCE);
     }
   }
+}
+
+function contactPlaces(numbers) {
+  const places = [];
+  for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) places.push(numbers[k], numbers[k + 1], numbers[k + 2]);
+  return places;
 }

@@ -1,9 +1,14 @@
 // Recordings (.lwr); the layout is in crates/io/src/recording.
 
-import { STATS } from './protocol.js';
+import { CONTACT_NUMBERS, STATS } from './protocol.js';
 import { unpackOrientation } from './quantised.js';
 
-const POSITION_STEPS = 65535;
+const STEPS = 65535;
+const VERSIONS = [1, 2];
+/** Numbers of a joint in a frame: errors, wrench and its flag, and each coordinate. */
+const [ERROR, REACTION, COORDINATE] = [2, 7, 5];
+/** Numbers of a contact before its two bodies. */
+const QUANTISED = CONTACT_NUMBERS - 2;
 
 async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
@@ -13,7 +18,7 @@ async function inflate(bytes) {
 /** Reads a recording; throws an Error that says what is wrong. One that is cut off is read as far as it goes. */
 export async function readRecording(bytes) {
   if (bytes.length < 4 || bytes[0] !== 0x4c || bytes[1] !== 0x57 || bytes[2] !== 0x52) throw new Error('This is no recording.');
-  if (bytes[3] !== 1) throw new Error(`This is a recording of version ${bytes[3]}; this page reads version 1.`);
+  if (!VERSIONS.includes(bytes[3])) throw new Error(`This is a recording of version ${bytes[3]}; this page reads versions ${VERSIONS.join(' and ')}.`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = new TextDecoder();
   let [description, events, blocks, complete] = [null, [], [], false];
@@ -24,12 +29,14 @@ export async function readRecording(bytes) {
     const content = await inflate(bytes.subarray(at + 9, at + 9 + length));
     if (kind === 'D') description = JSON.parse(text.decode(content));
     else if (kind === 'F' && description) blocks.push(readBlock(content, description.bodies.length));
+    else if (kind === 'J' && blocks.length) blocks.at(-1).joints = readJoints(content, blocks.at(-1).count, jointColumns(description.joints).total);
+    else if (kind === 'C' && blocks.length) blocks.at(-1).contacts = readContacts(content, blocks.at(-1).count);
     else if (kind === 'E') events.push(...JSON.parse(text.decode(content)));
     else if (kind === 'Z') complete = true;
     at += 9 + length;
   }
   if (!description) throw new Error('The recording has no description of its scene.');
-  return new Recording(description, blocks, events, complete);
+  return new Recording(description, blocks, events, complete, bytes[3]);
 }
 
 /** A block of frames; numbers stay as they were written, 16 bits each, until they are shown. */
@@ -52,15 +59,9 @@ function readBlock(bytes, bodies) {
     turning.push([bytes[at] !== 0, view.getUint16(at + 1, true), view.getUint16(at + 3, true), view.getUint16(at + 5, true)]);
   }
   const column = (first) => {
-    const words = new Uint16Array(count);
-    if (first !== undefined) return words.fill(first);
-    let word = 0;
-    for (let k = 0; k < count; k++) {
-      word = (word + bytes[at + k] + (bytes[at + count + k] << 8)) & 0xffff;
-      words[k] = word;
-    }
+    if (first !== undefined) return new Uint16Array(count).fill(first);
+    const words = readColumn(bytes, at, count);
     at += 2 * count;
-    if (at > bytes.length) throw new Error('A block of frames ends too early.');
     return words;
   };
   const positions = [];
@@ -69,17 +70,91 @@ function readBlock(bytes, bodies) {
   return { count, times, stats, ranges, positions, orientations };
 }
 
+/** A column of differences from number to number: all low bytes, then all high bytes. */
+function readColumn(bytes, at, count) {
+  if (at + 2 * count > bytes.length) throw new Error('A block of the recording ends too early.');
+  const words = new Uint16Array(count);
+  let word = 0;
+  for (let k = 0; k < count; k++) {
+    word = (word + bytes[at + k] + (bytes[at + count + k] << 8)) & 0xffff;
+    words[k] = word;
+  }
+  return words;
+}
+
+function readRanges(view, at, count) {
+  const ranges = new Float32Array(2 * count);
+  for (let k = 0; k < 2 * count; k++) ranges[k] = view.getFloat32(at + 4 * k, true);
+  return ranges;
+}
+
+/** Where the numbers of every joint begin in a frame. */
+function jointColumns(joints) {
+  let total = 0;
+  const starts = joints.map((joint) => {
+    const start = total;
+    total += ERROR + (joint.frame_a ? REACTION : 0) + COORDINATE * joint.coordinates.length;
+    return start;
+  });
+  return { starts, total };
+}
+
+/** The numbers of the joints at the frames of a block, as they were written. */
+function readJoints(bytes, count, total) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint16(0, true) !== count || view.getUint32(2, true) !== total) throw new Error('Joints and scene do not fit together.');
+  const ranges = readRanges(view, 6, total);
+  let at = 6 + 8 * total;
+  const columns = Array.from({ length: total }, (_, k) => {
+    if (!(ranges[2 * k + 1] > 0)) return null;
+    const words = readColumn(bytes, at, count);
+    at += 2 * count;
+    return words;
+  });
+  return { ranges, columns };
+}
+
+/** The contacts at the frames of a block, as they were written: where those of each frame begin, and a column of words for each number. */
+function readContacts(bytes, count) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint16(0, true) !== count) throw new Error('Contacts and frames do not fit together.');
+  const starts = new Uint32Array(count + 1);
+  for (let k = 0; k < count; k++) starts[k + 1] = starts[k] + view.getUint32(2 + 4 * k, true);
+  const [total, head] = [starts[count], 2 + 4 * count];
+  const ranges = readRanges(view, head, QUANTISED);
+  let at = head + 8 * QUANTISED;
+  const columns = Array.from({ length: QUANTISED + 4 }, () => {
+    if (at + 2 * total > bytes.length) throw new Error('A block of contacts ends too early.');
+    const words = new Uint16Array(total);
+    for (let frame = 0; frame < count; frame++) {
+      const [start, before] = [starts[frame], frame ? starts[frame - 1] : 0];
+      const known = frame ? starts[frame] - before : 0;
+      for (let k = start; k < starts[frame + 1]; k++) {
+        const last = k - start < known ? words[before + k - start] : 0;
+        words[k] = (last + bytes[at + k] + (bytes[at + total + k] << 8)) & 0xffff;
+      }
+    }
+    at += 2 * total;
+    return words;
+  });
+  return { starts, ranges, columns };
+}
+
 /** A run that can be looked at at any time. */
 export class Recording {
-  constructor(description, blocks, events, complete) {
-    Object.assign(this, { description, blocks, events, complete });
+  constructor(description, blocks, events, complete, version) {
+    Object.assign(this, { description, blocks, events, complete, version });
     this.index = [];
     blocks.forEach((block, b) => { for (let k = 0; k < block.count; k++) this.index.push([b, k]); });
     this.bodies = description.bodies.length;
     const size = this.bodies;
+    this.joints = description.joints ?? [];
+    this.starts = jointColumns(this.joints).starts;
     this.ends = [0, 1].map(() => ({ positions: new Float32Array(3 * size), orientations: new Float32Array(4 * size) }));
   }
 
+  /** Whether joints and contacts were recorded, where there were any. */
+  get hasForces() { return this.version >= 2; }
   get length() { return this.index.length; }
   get start() { return this.length ? this.timeOf(0) : 0; }
   get end() { return this.length ? this.timeOf(this.length - 1) : 0; }
@@ -108,7 +183,7 @@ export class Recording {
     const [b, k] = this.index[frame];
     const { ranges, positions, orientations } = this.blocks[b];
     for (let i = 0; i < 3 * this.bodies; i++) {
-      out.positions[i] = ranges[2 * i] + (positions[i] ? (ranges[2 * i + 1] * positions[i][k]) / POSITION_STEPS : 0);
+      out.positions[i] = ranges[2 * i] + (positions[i] ? (ranges[2 * i + 1] * positions[i][k]) / STEPS : 0);
     }
     for (let i = 0; i < this.bodies; i++) {
       const [x, y, z] = orientations[i];
@@ -117,8 +192,52 @@ export class Recording {
     return out;
   }
 
-  /** The state at a time, between two frames where it falls between them. */
-  at(time) {
+  /** Number k of the joints at a frame. */
+  jointNumber(frame, k) {
+    const [b, at] = this.index[frame];
+    const { ranges, columns } = this.blocks[b].joints;
+    return ranges[2 * k] + (columns[k] ? (ranges[2 * k + 1] * columns[k][at]) / STEPS : 0);
+  }
+
+  /** Everything that was recorded of a joint; null if nothing was. */
+  jointAt(frame, joint) {
+    const described = this.joints[joint];
+    if (!described || !this.blocks[this.index[frame][0]].joints) return null;
+    let k = this.starts[joint];
+    const next = () => this.jointNumber(frame, k++);
+    const vector = () => [next(), next(), next()];
+    const [errorM, errorRad] = [next(), next()];
+    const wrench = described.frame_a ? { force: vector(), torque: vector(), unique: next() > 0.5 } : { force: [0, 0, 0], torque: [0, 0, 0], unique: true };
+    const coordinates = described.coordinates.map(() => ({ value: next(), velocity: next(), limit: next(), friction: next(), motor: next() }));
+    return { errorM, errorRad, ...wrench, coordinates };
+  }
+
+  /** Force and torque of every joint, as frames of a running simulation have them. */
+  reactionsAt(frame) {
+    if (!this.blocks[this.index[frame][0]].joints) return null;
+    const reactions = new Float32Array(6 * this.joints.length);
+    this.joints.forEach(({ frame_a: hasFrame }, joint) => {
+      if (!hasFrame) return;
+      for (let i = 0; i < 6; i++) reactions[6 * joint + i] = this.jointNumber(frame, this.starts[joint] + ERROR + i);
+    });
+    return reactions;
+  }
+
+  contactsAt(frame) {
+    const [b, at] = this.index[frame];
+    const { contacts } = this.blocks[b];
+    if (!contacts) return new Float32Array(0);
+    const { starts, ranges, columns } = contacts;
+    const numbers = new Float32Array(CONTACT_NUMBERS * (starts[at + 1] - starts[at]));
+    for (let c = starts[at], out = 0; c < starts[at + 1]; c++, out += CONTACT_NUMBERS) {
+      for (let k = 0; k < QUANTISED; k++) numbers[out + k] = ranges[2 * k] + (ranges[2 * k + 1] * columns[k][c]) / STEPS;
+      for (const k of [0, 1]) numbers[out + QUANTISED + k] = columns[QUANTISED + 2 * k][c] + 65536 * columns[QUANTISED + 2 * k + 1][c] - 1;
+    }
+    return numbers;
+  }
+
+  /** The state at a time, between two frames where it falls between them; `watch` says what is needed besides poses. */
+  at(time, watch = {}) {
     const before = this.frameBefore(time);
     const after = Math.min(before + 1, this.length - 1);
     const [t0, t1] = [this.timeOf(before), this.timeOf(after)];
@@ -131,9 +250,12 @@ export class Recording {
       velocities[i] = t1 > t0 ? (b.positions[i] - a.positions[i]) / (t1 - t0) : 0;
     }
     for (let i = 0; i < 4 * n; i += 4) mix(a.orientations, b.orientations, i, part, orientations);
+    const joints = new Map((watch.joints ?? []).map((joint) => [joint, this.jointAt(before, joint)]).filter(([, numbers]) => numbers));
+    const twist = (body) => ({ linear: [...velocities.subarray(3 * body, 3 * body + 3)], angular: t1 > t0 ? spin(a.orientations, b.orientations, 4 * body, t1 - t0) : [0, 0, 0] });
+    const twists = new Map((watch.bodies ?? []).map((body) => [body, twist(body)]));
     return {
       count: n, time, steps: null, stats: this.statsOf(before), pace: null, playing: false, failed: false, scene: 0, revision: 0,
-      positions, orientations, velocities, reactions: null, contacts: null, joints: new Map(), twists: new Map(),
+      positions, orientations, velocities, reactions: watch.reactions ? this.reactionsAt(before) : null, contacts: watch.contacts ? this.contactsAt(before) : null, joints, twists,
     };
   }
 }
@@ -149,4 +271,15 @@ function mix(a, b, i, part, out) {
   }
   length = Math.sqrt(length) || 1;
   for (let k = i; k < i + 4; k++) out[k] /= length;
+}
+
+/** The angular velocity that leads from one orientation to the next, rad/s in world axes. */
+function spin(a, b, i, seconds) {
+  const [ax, ay, az, aw] = [-a[i], -a[i + 1], -a[i + 2], a[i + 3]];
+  const [bx, by, bz, bw] = [b[i], b[i + 1], b[i + 2], b[i + 3]];
+  const w = bw * aw - bx * ax - by * ay - bz * az;
+  const turn = [bw * ax + bx * aw + by * az - bz * ay, bw * ay - bx * az + by * aw + bz * ax, bw * az + bx * ay - by * ax + bz * aw];
+  const sine = Math.hypot(...turn);
+  const angle = 2 * Math.atan2(sine, Math.abs(w)) * (w < 0 ? -1 : 1);
+  return turn.map((c) => (sine > 0 ? (c / sine) * (angle / seconds) : 0));
 }

@@ -13,7 +13,9 @@ export class Replay {
   constructor(load) {
     document.body.classList.add('is-replay');
     const nothing = () => {};
-    this.view = new View({ drag: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: nothing }, false);
+    this.recording = null;
+    this.wanted = {};
+    this.view = new View({ drag: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: (watch) => this.watch(watch) }, false);
     this.time = 0;
     this.playing = false;
     this.speed = 1;
@@ -32,6 +34,7 @@ export class Replay {
     if (!recording.complete) notify('The recording was cut off; what is there is shown.');
     const { description } = recording;
     description.lowest = lowest(recording);
+    if (!recording.hasForces) view.withoutForces('not in this recording');
     view.describe(description);
     const parameters = Object.entries(description.parameters).map(([key, value]) => `${key} = ${value}`).join(', ');
     find('replay-about').textContent = [description.description, parameters, `${recording.length} frames, ${figure(recording.end - recording.start)} s, step ${figure(description.dt)} s`].filter(Boolean).join(' · ');
@@ -67,7 +70,7 @@ export class Replay {
     const toggle = (key) => () => view.toggle(key, !find(`toggle-${key}`).checked);
     bindKeys([
       ['space', 'plays or pauses', play], ['. or ArrowRight', 'next frame', step(1)], [', or ArrowLeft', 'frame before', step(-1)], ['r', 'goes back to the start', reset],
-      ['j', 'joints', toggle('joints')], ['k', 'joint frames', toggle('frames')], ['v', 'velocities', toggle('velocities')],
+      ['j', 'joints', toggle('joints')], ['k', 'joint frames', toggle('frames')], ['v', 'velocities', toggle('velocities')], ['f', 'reaction forces', toggle('reactions')], ['c', 'contacts', toggle('contacts')],
       ['x', 'next style of shapes', () => nextOption('style')], ['m', 'mechanisms by colour', () => nextOption('colouring')],
       ['h', 'whole scene', () => view.home()], ['g', 'follows the selected body, or no longer', () => find('follow').click()], ['p', 'saves a picture', () => find('shot').click()], ['l', 'light or dark', () => find('theme').click()],
       ['Escape', 'selects nothing', () => view.select(null)], ['? or F1', 'this help', () => find('help').click()],
@@ -90,10 +93,16 @@ export class Replay {
     this.tickedAt = now;
   }
 
+  /** What is looked at besides poses. */
+  watch(watch) {
+    this.wanted = watch;
+    if (this.recording?.length && this.view?.frame) this.view.setFrame(this.recording.at(this.time, watch));
+  }
+
   seek(time) {
     this.time = time;
     find('time').value = String(time);
-    this.view.setFrame(this.recording.at(time));
+    this.view.setFrame(this.recording.at(time, this.wanted));
     this.view.setHistory(this.times, this.rows, time);
   }
 }

@@ -20,8 +20,9 @@ export function bindKeys(keys, isLive) {
   });
   const dialog = find('help-dialog');
   const table = (rows) => make('table', {}, make('tbody', {}, ...rows.map(([key, meaning]) => make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, meaning)))));
-  dialog.append(make('h2', {}, 'Mouse'), table(MOUSE.filter(([, , live]) => isLive || !live)), make('h2', {}, 'Keys'), table(keys),
-    make('p', { className: 'row' }, make('button', { onclick: () => dialog.close() }, 'Close')));
+  const part = (title, rows) => make('div', {}, make('h2', {}, title), table(rows));
+  dialog.append(make('div', { className: 'corner' }, make('button', { title: 'Close (Escape)', onclick: () => dialog.close() }, '×')),
+    make('div', { className: 'parts' }, part('Mouse', MOUSE.filter(([, , live]) => isLive || !live)), part('Keys', keys)));
   dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
   find('help').onclick = () => dialog.showModal();
 }

@@ -3,7 +3,7 @@
 import { Vector3 } from 'three';
 import { Bodies } from './bodies.js';
 import { Charts } from './charts.js';
-import { find, make, recall, remember } from './dom.js';
+import { find, make, notify, recall, remember } from './dom.js';
 import { figure } from './format.js';
 import { Inspector } from './inspector.js';
 import { Overlays } from './overlays.js';
@@ -40,19 +40,18 @@ export class View {
     this.followed = null;
     this.history = { times: [], rows: [] };
     this.metrics = { frames: 0, scriptMs: 0, worstMs: 0, firstPictureMs: null };
-    this.controls(isLive);
+    this.controls();
     requestAnimationFrame(() => this.loop());
   }
 
-  controls(isLive) {
+  controls() {
     const style = find('style');
-    style.onchange = () => { this.bodies?.setStyle(style.value); this.stage.dirty = true; };
+    style.onchange = () => { this.setStyle(style.value); this.redraw(); };
     const colouring = find('colouring');
-    colouring.onchange = () => { if (this.bodies) { this.bodies.colouring = colouring.value; this.bodies.paint(); this.stage.dirty = true; } };
+    colouring.onchange = () => { if (this.bodies) { this.bodies.colouring = colouring.value; this.bodies.paint(); this.redraw(); } };
     for (const [key, label] of TOGGLES) {
-      const missing = !isLive && (key === 'reactions' || key === 'contacts');
-      const box = make('input', { type: 'checkbox', id: `toggle-${key}`, checked: key === 'shadows', disabled: missing, onchange: () => this.toggle(key, box.checked) });
-      find('toggles').append(make('label', { title: missing ? 'not in recordings' : '' }, box, label));
+      const box = make('input', { type: 'checkbox', id: `toggle-${key}`, checked: key === 'shadows', onchange: () => this.toggle(key, box.checked) });
+      find('toggles').append(make('label', {}, box, label));
     }
     find('home').onclick = () => this.home();
     find('follow').onclick = () => this.follow(this.followed === null ? this.selected.body : null);
@@ -72,13 +71,41 @@ export class View {
     if (keep) remember('theme', name);
   }
 
+  /** A recording of an older version has no forces. */
+  withoutForces(why) {
+    this.inspector.hasForces = false;
+    for (const key of ['reactions', 'contacts']) {
+      find(`toggle-${key}`).disabled = true;
+      find(`toggle-${key}`).parentElement.title = why;
+    }
+  }
+
   toggle(key, on) {
+    if (find(`toggle-${key}`).disabled) return;
     find(`toggle-${key}`).checked = on;
     if (key === 'shadows') this.stage.renderer.shadowMap.enabled = on;
     if (key === 'shadows') this.stage.sun.castShadow = on;
     else this.overlays.shown[key] = on;
     this.watch();
     this.redraw();
+  }
+
+  /** What the engine collides with is made when somebody wants to see it. */
+  setStyle(style) {
+    if (!this.bodies) return;
+    this.bodies.setStyle(style);
+    const { description } = this;
+    if (style === 'hulls' && description.collides === false) notify('Nothing collides in this scene (collisions = false).');
+    if (style === 'hulls' && description.collides === undefined) notify('This recording does not say what collides.');
+    const wanted = style === 'hulls' && description.collides === true;
+    if (wanted && !this.pieces) {
+      this.pieces = new Bodies(description, true);
+      this.pieces.select(this.selected.body);
+      this.pieces.setStyle('solid');
+      if (this.frame) this.pieces.place(this.frame);
+      if (this.pieces.meshes.length) this.stage.scene.add(...this.pieces.meshes);
+    }
+    if (!wanted) { this.pieces?.dispose(); this.pieces = null; }
   }
 
   /** Tells the model what has to be sent. */
@@ -92,17 +119,19 @@ export class View {
   describe(description) {
     this.description = description;
     this.bodies?.dispose();
+    this.pieces?.dispose();
+    this.pieces = null;
     this.bodies = new Bodies(description);
     this.bodies.colouring = find('colouring').value;
     this.bodies.paint();
-    this.bodies.setStyle(find('style').value);
-    this.stage.scene.add(...this.bodies.meshes);
+    if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
     this.pointer.bodies = this.bodies;
     this.pointer.letGo();
     this.inspector.describe(description);
     this.frame = null;
     this.select(null);
     this.follow(null);
+    this.setStyle(find('style').value);
     find('title').textContent = description.name || 'Linkwork';
     document.title = `${description.name || 'scene'} · Linkwork`;
   }
@@ -119,6 +148,7 @@ export class View {
   select(body) {
     this.selected = { body, joint: null };
     this.bodies?.select(body);
+    this.pieces?.select(body);
     this.overlays.selectedJoint = null;
     this.inspector.show(body, null);
     find('follow').disabled = body === null && this.followed === null;
@@ -129,6 +159,7 @@ export class View {
   selectJoint(joint) {
     this.selected = { body: null, joint };
     this.bodies?.select(null);
+    this.pieces?.select(null);
     this.overlays.selectedJoint = joint;
     this.inspector.show(null, joint);
     this.watch();
@@ -200,6 +231,7 @@ export class View {
     this.frame = frame;
     this.pointer.frame = frame;
     this.bodies.place(frame);
+    this.pieces?.place(frame);
     if (isFirst) {
       this.stage.frameScene(this.bodies.bounds(), this.floorHeight(frame));
       this.overlays.describe(this.description, this.stage.radius);

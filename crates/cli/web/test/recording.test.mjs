@@ -57,6 +57,52 @@ test('a recording that was cut off is read as far as it goes', { skip }, async (
   assert.ok(cut.length <= whole.length);
 });
 
+test('joints have the angle between their bodies, and forces', { skip }, async () => {
+  const recording = await readRecording(bytes);
+  assert.equal(recording.hasForces, true);
+  const { joints } = recording.description;
+  const hinge = joints.findIndex((joint) => joint.kind === 'hinge');
+  const multiply = ([aw, ax, ay, az], [bw, bx, by, bz]) => [aw * bw - ax * bx - ay * by - az * bz, aw * bx + ax * bw + ay * bz - az * by, aw * by - ax * bz + ay * bw + az * bx, aw * bz + ax * by - ay * bx + az * bw];
+  const inverse = ([w, x, y, z]) => [w, -x, -y, -z];
+  let [largest, turned] = [0, 0];
+  for (let frame = 1; frame < recording.length; frame++) {
+    const time = recording.timeOf(frame);
+    const state = recording.at(time, { joints: [hinge], bodies: [0], reactions: true, contacts: true });
+    const numbers = state.joints.get(hinge);
+    const side = (body, local) => {
+      if (body === null) return local;
+      const [x, y, z, w] = state.orientations.subarray(4 * body, 4 * body + 4);
+      return multiply([w, x, y, z], local);
+    };
+    const { a, b, frame_a: onA, frame_b: onB } = joints[hinge];
+    const [w, , , z] = multiply(inverse(side(a, onA.orientation)), side(b, onB.orientation));
+    const apart = (2 * Math.atan2(z, w) - numbers.coordinates[0].value) / (2 * Math.PI);
+    assert.ok(Math.abs(apart - Math.round(apart)) < 1e-3, `at ${time}: ${apart} turns`);
+    assert.ok(numbers.errorM < 1e-9);
+    numbers.force.forEach((f, k) => assert.ok(Math.abs(f - state.reactions[6 * hinge + k]) <= 1e-6 * Math.abs(f)));
+    largest = Math.max(largest, Math.hypot(...numbers.force));
+    turned = Math.max(turned, Math.hypot(...state.twists.get(0).angular));
+    assert.equal(state.contacts.length, 0, 'nothing collides');
+  }
+  assert.ok(largest > 1, 'the linkage weighs something');
+  assert.ok(turned > 0.1 && turned < 100);
+});
+
+test('a recording of version 1 is shown without forces', { skip }, async () => {
+  const pieces = [Uint8Array.of(0x4c, 0x57, 0x52, 1)];
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 4; at < bytes.length;) {
+    const end = at + 9 + view.getUint32(at + 1, true);
+    if (!'JC'.includes(String.fromCharCode(bytes[at]))) pieces.push(bytes.subarray(at, end));
+    at = end;
+  }
+  const old = await readRecording(new Uint8Array(await new Blob(pieces).arrayBuffer()));
+  assert.equal(old.hasForces, false);
+  const state = old.at(0.5, { joints: [0], bodies: [0], reactions: true, contacts: true });
+  assert.deepEqual([state.joints.size, state.reactions, state.contacts.length], [0, null, 0]);
+  assert.ok(Number.isFinite(state.positions[0]) && state.twists.get(0).linear.length === 3);
+});
+
 test('what is no recording is refused in words', async () => {
   await assert.rejects(readRecording(new Uint8Array(0)), /no recording/);
   await assert.rejects(readRecording(new Uint8Array([0x4c, 0x57, 0x52, 9])), /version 9/);

@@ -70,3 +70,15 @@ test('bodies are where the frame says', { skip }, () => {
   [[8, 19, 27], [12, 21, 33]].forEach((corner, k) => corner.forEach((c, i) => assert.ok(Math.abs([low, high][k].toArray()[i] - c) < 1e-4)));
   assert.ok(Math.abs(bodies.lowestPoint([[30, half, 0, 0, half]]) - 27) < 1e-4);
 });
+
+test('a body is drawn as what it collides as', { skip }, () => {
+  const bracket = { ...body({ box: { size: [2, 2, 2] } }), colliders: [0, 1].map((x) => ({ geometry: { box: { size: [1, 1, 1] } }, position: [x, 0, 0], orientation: [1, 0, 0, 0] })) };
+  const plane = body('plane');
+  const pieces = new modules.bodies.Bodies({ bodies: [bracket, body({ sphere: { radius: 1 } }), plane] }, true);
+  pieces.place(still(3));
+  assert.deepEqual(pieces.meshes.map((mesh) => mesh.count).sort(), [1, 2], 'two pieces and a ball, no plane');
+  const colours = pieces.meshes.flatMap((mesh) => Array.from({ length: mesh.count }, (_, k) => mesh.instanceColor.array.slice(3 * k, 3 * k + 3).join()));
+  assert.equal(new Set(colours).size, 3, 'every piece has its colour');
+  const { low, high } = pieces.bounds();
+  assert.deepEqual([low.x, high.x].map(Math.round), [-1, 2]);
+});

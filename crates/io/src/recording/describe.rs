@@ -18,6 +18,9 @@ pub struct Description {
     pub gravity: [f64; 3],
     /// Step size, s.
     pub dt: f64,
+    /// Whether bodies collide; unknown in recordings of version 1.
+    #[serde(default)]
+    pub collides: Option<bool>,
     /// The bodies, in the order of the frames.
     pub bodies: Vec<BodyDescription>,
     /// The joints.
@@ -37,6 +40,9 @@ pub struct BodyDescription {
     pub center: [f64; 3],
     /// What it is made of.
     pub shapes: Vec<Shape>,
+    /// What it collides as, where that is not its shapes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colliders: Option<Vec<Shape>>,
     /// Bodies with the same number are connected by joints.
     pub mechanism: Option<usize>,
 }
@@ -95,6 +101,7 @@ impl Description {
                 _ => [0.0; 3],
             },
             shapes: world.shapes(id).unwrap_or_default().to_vec(),
+            colliders: world.collision_shapes(id).filter(|pieces| world.shapes(id) != Some(pieces.as_slice())),
             mechanism: mechanisms[k],
         };
         Description {
@@ -103,6 +110,7 @@ impl Description {
             parameters: parameters.iter().cloned().collect(),
             gravity: world.gravity().to_array(),
             dt,
+            collides: Some(world.collides()),
             bodies: bodies.iter().enumerate().map(body).collect(),
             joints: world.joint_ids().filter_map(|id| joint(world, id, &index)).collect(),
         }

@@ -6,6 +6,7 @@
 //! orientations in the same way. A column is the differences from one frame to the next, modulo 2¹⁶ and beginning at 0: all
 //! low bytes, then all high bytes.
 
+use super::columns::{Bytes, column};
 use super::quantise::{Range, pack_orientation, unpack_orientation};
 use super::{Frame, STAT_COUNT, Stats};
 use linkwork::Pose;
@@ -27,8 +28,7 @@ pub(super) fn encode(frames: &[Frame]) -> Vec<u8> {
     for body in 0..bodies {
         for axis in 0..3 {
             let range = Range::of(frames.iter().map(|frame| frame.poses[body].position[axis]));
-            bytes.extend(range.low.to_le_bytes());
-            bytes.extend(range.extent.to_le_bytes());
+            range.write(&mut bytes);
             ranges.push(range);
         }
     }
@@ -54,16 +54,6 @@ fn is_turning(turn: &[[u16; 3]]) -> bool {
     turn.iter().any(|words| *words != turn[0])
 }
 
-fn column(bytes: &mut Vec<u8>, words: impl Iterator<Item = u16> + Clone) {
-    let differences = words.scan(0u16, |last, word| {
-        let difference = word.wrapping_sub(*last);
-        *last = word;
-        Some(difference)
-    });
-    bytes.extend(differences.clone().map(|word| word as u8));
-    bytes.extend(differences.map(|word| (word >> 8) as u8));
-}
-
 /// The frames of a block; what is wrong with it otherwise.
 pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> {
     let mut rest = Bytes(bytes);
@@ -84,8 +74,7 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
     }
     let mut ranges = Vec::new();
     for _ in 0..3 * bodies {
-        let (low, extent) = (f32::from_le_bytes(rest.array()?), f32::from_le_bytes(rest.array()?));
-        ranges.push(Range { low, extent });
+        ranges.push(Range::read(&mut rest)?);
     }
     let mut turns = Vec::new();
     for _ in 0..bodies {
@@ -111,9 +100,7 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
             frame.push(unpack_orientation([columns[0][k], columns[1][k], columns[2][k]]));
         }
     }
-    if !rest.0.is_empty() {
-        return Err(format!("{} bytes too many in a block of frames", rest.0.len()));
-    }
+    rest.end()?;
     let moments = times.into_iter().zip(stats).zip(positions.into_iter().zip(orientations));
     let frame = |((time, stats), (positions, orientations)): ((f64, _), (Vec<DVec3>, Vec<_>))| Frame {
         time,
@@ -123,32 +110,8 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
             .zip(orientations)
             .map(|(position, orientation)| Pose { position, orientation })
             .collect(),
+        joints: Vec::new(),
+        contacts: Vec::new(),
     };
     Ok(moments.map(frame).collect())
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
-        let (head, tail) = self.0.split_at_checked(count).ok_or("a block of frames ends too early")?;
-        self.0 = tail;
-        Ok(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn column(&mut self, count: usize) -> Result<Vec<u16>, String> {
-        let (low, high) = (self.take(count)?, self.take(count)?);
-        let mut word = 0u16;
-        let sum = |(&low, &high): (&u8, &u8)| {
-            word = word.wrapping_add(u16::from_le_bytes([low, high]));
-            word
-        };
-        Ok(low.iter().zip(high).map(sum).collect())
-    }
 }

@@ -7,33 +7,42 @@
 //! | --- | --- |
 //! | `D` | the [`Description`] as JSON; the first block |
 //! | `F` | frames, see below |
+//! | `J` | numbers of the joints at the frames of the last `F`, see `joints.rs` |
+//! | `C` | contacts at the frames of the last `F`, see `contacts.rs` |
 //! | `E` | events as JSON: what the engine warned of, and when |
 //! | `Z` | nothing; the recording was completed |
 //!
-//! Readers skip kinds they do not know. A file without `Z` was cut off; what comes before is good.
+//! Readers skip kinds they do not know. A file without `Z` was cut off; what comes before is good. Version 1 had no `J` and no
+//! `C`, and its description does not say what collides; it is still read.
 //!
 //! Frames of one block share a range per body and axis. Positions are 16-bit fractions of that range, so the error is
 //! at most [`POSITION_STEPS`]⁻¹ of half the path that a body spans within a block. Orientations are the three smallest components
 //! of the quaternion, 15 bits each: at most [`ANGLE_BOUND`] rad. Numbers are written as differences from frame to frame, low
 //! bytes apart from high bytes, which is what makes them deflate well.
 
+mod columns;
+mod contacts;
 mod describe;
 mod frames;
+mod joints;
 mod quantise;
 mod read;
 mod write;
 
+pub use contacts::{CONTACT_NUMBERS, contact_numbers};
 pub use describe::{BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription};
 pub use quantise::{ANGLE_BOUND, POSITION_STEPS, pack_orientation, unpack_orientation};
 pub use read::{Recording, RecordingError};
 pub use write::Recorder;
 
 use frames::BLOCK;
-use linkwork::{Pose, StepReport, World};
+use linkwork::{BodyId, Pose, StepReport, World};
 use serde::{Deserialize, Serialize};
 
 /// The file begins with this; the last byte is the version of the format.
-const MAGIC: [u8; 4] = *b"LWR\x01";
+const MAGIC: [u8; 4] = *b"LWR\x02";
+/// Older versions that are still read.
+const OLDEST_VERSION: u8 = 1;
 
 /// Numbers of a frame that are drawn as charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,12 +142,20 @@ pub struct Frame {
     pub stats: Stats,
     /// Of all bodies, in the order of the description.
     pub poses: Vec<Pose>,
+    /// Of all joints, in the order of the description: error (m, rad); unless it is a coupling, the force and torque on b (world
+    /// axes, N and N m) and whether they are unique (1 or 0); of every coordinate value, velocity, forces of limit, friction,
+    /// motor. Nothing in recordings of version 1.
+    pub joints: Vec<f32>,
+    /// What touches: [`CONTACT_NUMBERS`] each. Nothing in recordings of version 1.
+    pub contacts: Vec<[f32; CONTACT_NUMBERS]>,
 }
 
 impl Frame {
     /// The present moment of a world.
     pub fn of(world: &World, stats: Stats) -> Frame {
         let poses = world.body_ids().filter_map(|id| world.pose(id)).collect();
-        Frame { time: world.time(), stats, poses }
+        let bodies: Vec<BodyId> = world.body_ids().collect();
+        let contacts = contact_numbers(world, &bodies);
+        Frame { time: world.time(), stats, poses, joints: joints::numbers(world), contacts }
     }
 }

@@ -1,5 +1,6 @@
 //! Poses as small integers, and back.
 
+use super::columns::Bytes;
 use linkwork::glam::DQuat;
 use std::f64::consts::SQRT_2;
 
@@ -67,6 +68,15 @@ impl Range {
         let extent = high - f64::from(below);
         let above = if f64::from(extent as f32) >= extent { extent as f32 } else { (extent as f32).next_up() };
         Range { low: below, extent: above }
+    }
+
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.low.to_le_bytes());
+        bytes.extend(self.extent.to_le_bytes());
+    }
+
+    pub fn read(bytes: &mut Bytes<'_>) -> Result<Range, String> {
+        Ok(Range { low: f32::from_le_bytes(bytes.array()?), extent: f32::from_le_bytes(bytes.array()?) })
     }
 
     pub fn pack(&self, value: f64) -> u16 {

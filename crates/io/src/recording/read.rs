@@ -1,6 +1,6 @@
 //! Reading a recording: nothing in the file is believed.
 
-use super::{Description, Event, Frame, MAGIC, frames};
+use super::{Description, Event, Frame, MAGIC, OLDEST_VERSION, contacts, frames, joints};
 use flate2::read::DeflateDecoder;
 use std::fmt;
 use std::io::Read;
@@ -45,13 +45,18 @@ impl Recording {
         if bytes.len() < MAGIC.len() || bytes[..3] != MAGIC[..3] {
             return Err(wrong(0, "this is no recording: it does not begin with LWR"));
         }
-        if bytes[3] != MAGIC[3] {
-            let problem = format!("a recording of version {}, and this program reads version {}", bytes[3], MAGIC[3]);
+        if !(OLDEST_VERSION..=MAGIC[3]).contains(&bytes[3]) {
+            let problem = format!(
+                "a recording of version {}, and this program reads versions {OLDEST_VERSION} to {}",
+                bytes[3], MAGIC[3]
+            );
             return Err(RecordingError { offset: 3, problem });
         }
         let mut offset = MAGIC.len();
         let mut description: Option<Description> = None;
-        let (mut moments, mut events, mut complete) = (Vec::new(), Vec::new(), false);
+        let (mut moments, mut events, mut complete): (Vec<Frame>, _, _) = (Vec::new(), Vec::new(), false);
+        // where the frames of the last block begin
+        let mut last = 0;
         while let Some((kind, content, next)) = block(bytes, offset)? {
             match (kind, &description) {
                 (b'D', None) => {
@@ -60,7 +65,16 @@ impl Recording {
                 }
                 (b'F', Some(description)) => {
                     let read = frames::decode(&content, description.bodies.len());
+                    last = moments.len();
                     moments.extend(read.map_err(|problem| wrong(offset, &problem))?);
+                }
+                (b'J', Some(description)) => {
+                    joints::decode(&content, joints::count(description), &mut moments[last..])
+                        .map_err(|problem| wrong(offset, &problem))?;
+                }
+                (b'C', Some(description)) => {
+                    contacts::decode(&content, description.bodies.len(), &mut moments[last..])
+                        .map_err(|problem| wrong(offset, &problem))?;
                 }
                 (b'E', Some(_)) => {
                     let read: Vec<Event> = serde_json::from_slice(&content)
@@ -68,7 +82,7 @@ impl Recording {
                     events.extend(read);
                 }
                 (b'Z', _) => complete = true,
-                (b'F' | b'E', None) => return Err(wrong(offset, "the description is missing")),
+                (b'F' | b'J' | b'C' | b'E', None) => return Err(wrong(offset, "the description is missing")),
                 _ => {}
             }
             offset = next;

@@ -1,6 +1,6 @@
 //! Writing a recording while a run goes on.
 
-use super::{BLOCK, Description, Event, Frame, MAGIC, frames};
+use super::{BLOCK, Description, Event, Frame, MAGIC, contacts, frames, joints};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
@@ -12,6 +12,7 @@ pub struct Recorder<W> {
     pending: Vec<Frame>,
     events: Vec<Event>,
     bodies: usize,
+    joint_numbers: usize,
 }
 
 impl<W: Write> Recorder<W> {
@@ -20,13 +21,19 @@ impl<W: Write> Recorder<W> {
         writer.write_all(&MAGIC)?;
         let json = serde_json::to_vec(description)?;
         write_block(&mut writer, b'D', &json)?;
-        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies: description.bodies.len() })
+        let (bodies, joint_numbers) = (description.bodies.len(), joints::count(description));
+        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies, joint_numbers })
     }
 
     /// Adds a moment.
     pub fn frame(&mut self, frame: Frame) -> io::Result<()> {
         if frame.poses.len() != self.bodies {
             let problem = format!("a frame of {} bodies in a recording of {}", frame.poses.len(), self.bodies);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        if frame.joints.len() != self.joint_numbers {
+            let (here, there) = (frame.joints.len(), self.joint_numbers);
+            let problem = format!("a frame with {here} numbers of joints in a recording of {there}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         self.pending.push(frame);
@@ -41,6 +48,12 @@ impl<W: Write> Recorder<W> {
     fn write_frames(&mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             write_block(&mut self.writer, b'F', &frames::encode(&self.pending))?;
+            if self.joint_numbers > 0 {
+                write_block(&mut self.writer, b'J', &joints::encode(&self.pending))?;
+            }
+            if let Some(contacts) = contacts::encode(&self.pending) {
+                write_block(&mut self.writer, b'C', &contacts)?;
+            }
             self.pending.clear();
         }
         if !self.events.is_empty() {

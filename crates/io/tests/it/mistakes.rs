@@ -48,9 +48,9 @@ coordinates = [{ of = 3, limit = { min = 1, maximum = inf } }]
         listed(&refused(text, Format::Toml)),
         [
             "2:1 `gravitty` unknown key `gravitty` (did you mean `gravity`?)",
-            "6:8 `\"heavy\"` expected a number, found a string",
+            "6:8 `\"heavy\"` expected a number, found a string (write the number alone, without quotes and unit; units are SI)",
             "7:12 `[0, 0]` expected 3 numbers, found 2",
-            "8:46 `\"big\"` expected a number, found a string",
+            "8:46 `\"big\"` expected a number, found a string (write the number alone, without quotes and unit; units are SI)",
             "8:53 `colour` unknown key `colour` (known here: radius)",
             "8:86 `spher` unknown choice `spher` (did you mean `sphere`?)",
             "11:8 `\"statik\"` unknown choice `statik` (did you mean `static`?)",
@@ -154,7 +154,10 @@ fn columns_count_characters_and_lines_may_end_in_any_way() {
     let error = refused("name = 'größe 😀'\r\nstep = { dt = 'ü', dd = 1 }\r\n", Format::Toml);
     assert_eq!(
         listed(&error),
-        ["2:15 `'ü'` expected a number, found a string", "2:20 `dd` unknown key `dd` (did you mean `dt`?)"]
+        [
+            "2:15 `'ü'` expected a number, found a string (write the number alone, without quotes and unit; units are SI)",
+            "2:20 `dd` unknown key `dd` (did you mean `dt`?)"
+        ]
     );
     let error = refused("\u{feff}{\"nam\": 1}", Format::Json);
     assert_eq!(listed(&error), ["1:2 `\"nam\"` unknown key `nam` (did you mean `name`?)"]);

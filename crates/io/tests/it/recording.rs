@@ -5,13 +5,14 @@ use linkwork::{Scene, Scratch, StepParams, World, step};
 use linkwork_io::recording::{ANGLE_BOUND, Description, Event, Frame, POSITION_STEPS, Recorder, Recording, Stats};
 use proptest::prelude::*;
 
-/// A double pendulum of boxes beside a ball that falls: both joints and a free body.
+/// A double pendulum of boxes beside a ball that falls on the ground: joints, a free body and contacts.
 fn scene() -> Scene {
     let mut scene = Scene::new("two and a ball");
     let rod = |name: &str, x: f64| Body::new(name).at([x, 0.0, 0.0]).shape(Geometry::Box { size: [1.0, 0.1, 0.1] });
     scene.body(rod("upper", 0.5)).body(rod("lower", 1.5));
     scene.body(Body::new("ball").at([0.0, 3.0, 0.0]).shape(Geometry::Sphere { radius: 0.2 }));
-    scene.body(Body::fixed("post").at([0.0, 0.0, 1.0]).shape(Geometry::Cylinder { radius: 0.1, length: 2.0 }));
+    scene.body(Body::fixed("post").at([0.0, -3.0, 1.0]).shape(Geometry::Cylinder { radius: 0.1, length: 2.0 }));
+    scene.body(Body::fixed("ground").at([0.0, 0.0, -2.5]).shape(Geometry::Plane));
     scene.joint(Joint::hinge("pivot", "world", "upper", [0.0; 3], [0.0, 1.0, 0.0]));
     scene.joint(Joint::ball("elbow", "upper", "lower", [1.0, 0.0, 0.0]));
     scene
@@ -66,9 +67,73 @@ fn a_recording_comes_back_within_its_error() {
         for (read, written) in block.iter().zip(original) {
             assert_eq!((read.time, read.stats), (written.time, written.stats));
         }
+        for k in 0..original[0].joints.len() {
+            within_half_a_step(block, original, |frame| vec![f64::from(frame.joints[k])]);
+        }
+        for k in 0..10 {
+            within_half_a_step(block, original, |frame| frame.contacts.iter().map(|c| f64::from(c[k])).collect());
+        }
+        for (read, written) in block.iter().zip(original) {
+            let bodies = |frame: &Frame| frame.contacts.iter().map(|c| [c[10], c[11]]).collect::<Vec<_>>();
+            assert_eq!(bodies(read), bodies(written));
+        }
     }
-    let per_frame_and_body = (bytes.len() as f64) / (frames.len() * description.bodies.len()) as f64;
-    assert!(per_frame_and_body < 18.0, "{per_frame_and_body} bytes");
+    assert!(frames[0].contacts.is_empty() && frames.iter().any(|frame| !frame.contacts.is_empty()), "the ball lands");
+    let per_frame = bytes.len() as f64 / frames.len() as f64;
+    assert!(per_frame < 140.0, "{per_frame} bytes");
+}
+
+/// Numbers come back as 16-bit fractions of the range that they span.
+fn within_half_a_step(read: &[Frame], written: &[Frame], numbers: impl Fn(&Frame) -> Vec<f64>) {
+    let all: Vec<f64> = written.iter().flat_map(&numbers).collect();
+    let (low, high) = all.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+    let bound = 0.5 * (high - low) / POSITION_STEPS * (1.0 + 1e-3) + 2e-7 * low.abs().max(high.abs());
+    for (read, written) in read.iter().zip(written) {
+        let (back, was) = (numbers(read), numbers(written));
+        assert_eq!(back.len(), was.len());
+        for (back, was) in back.iter().zip(&was) {
+            assert!((back - was).abs() <= bound, "{back} {was} {bound}");
+        }
+    }
+}
+
+#[test]
+fn the_numbers_of_joints_are_those_of_the_world() {
+    let mut world = World::build(&scene()).unwrap();
+    let (mut scratch, params) = (Scratch::default(), StepParams::new(1.0 / 60.0));
+    for _ in 0..10 {
+        step(&mut world, &mut scratch, &params).unwrap();
+    }
+    let frame = Frame::of(&world, Stats::default());
+    let pivot = world.joint("pivot").unwrap();
+    let (reaction, angle) = (world.reaction(pivot).unwrap(), world.coordinates(pivot).unwrap()[0]);
+    let force = reaction.wrench.force.as_vec3().to_array();
+    assert!(force[2] > 1.0, "the pivot carries the pendulum: {force:?}");
+    assert_eq!(frame.joints[2..5], force);
+    assert_eq!(frame.joints[8], 1.0, "unique");
+    assert_eq!(frame.joints[9..11], [angle.value as f32, angle.velocity as f32]);
+}
+
+#[test]
+fn a_recording_of_version_1_is_read() {
+    // as it was written then: without joints, contacts and what collides
+    let (bytes, frames, _) = recorded(70);
+    let mut old = b"LWR\x01".to_vec();
+    let mut at = 4;
+    while at < bytes.len() {
+        let end = at + 9 + u32::from_le_bytes(bytes[at + 1..at + 5].try_into().unwrap()) as usize;
+        if !b"JC".contains(&bytes[at]) {
+            old.extend(&bytes[at..end]);
+        }
+        at = end;
+    }
+    assert!(old.len() < bytes.len());
+    let read = Recording::read(&old).unwrap();
+    assert!(read.complete && read.frames.len() == frames.len());
+    assert!(read.frames.iter().all(|frame| frame.joints.is_empty() && frame.contacts.is_empty()));
+    let mut described = serde_json::to_value(&read.description).unwrap();
+    described.as_object_mut().unwrap().remove("collides").unwrap();
+    assert_eq!(serde_json::from_value::<Description>(described).unwrap().collides, None);
 }
 
 #[test]
@@ -76,7 +141,7 @@ fn the_description_knows_mechanisms_and_joint_frames() {
     let world = World::build(&scene()).unwrap();
     let description = described(&world);
     let mechanisms: Vec<_> = description.bodies.iter().map(|body| body.mechanism).collect();
-    assert_eq!(mechanisms, [Some(0), Some(0), Some(1), None]);
+    assert_eq!(mechanisms, [Some(0), Some(0), Some(1), None, None]);
     let elbow = &description.joints[1];
     assert_eq!((elbow.a, elbow.b), (Some(0), Some(1)));
     let near = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
@@ -138,23 +203,29 @@ fn a_block_that_unpacks_to_too_much_is_refused() {
 fn a_frame_of_another_scene_is_refused() {
     let world = World::build(&scene()).unwrap();
     let mut recorder = Recorder::start(Vec::new(), &described(&world)).unwrap();
-    let frame = Frame { time: 0.0, stats: Stats::default(), poses: Vec::new() };
-    assert!(recorder.frame(frame).unwrap_err().to_string().contains("0 bodies in a recording of 4"));
+    let frame = Frame::of(&world, Stats::default());
+    let refused = |recorder: &mut Recorder<Vec<u8>>, frame| recorder.frame(frame).unwrap_err().to_string();
+    let bodiless = Frame { poses: Vec::new(), ..frame.clone() };
+    assert!(refused(&mut recorder, bodiless).contains("0 bodies in a recording of 5"));
+    let loose = Frame { joints: Vec::new(), ..frame };
+    assert!(refused(&mut recorder, loose).contains("0 numbers of joints in a recording of 48"));
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_the_reader_panic(mut noise in prop::collection::vec(any::<u8>(), 0..200), blocks in any::<bool>()) {
+    fn no_bytes_make_the_reader_panic(mut noise in prop::collection::vec(any::<u8>(), 0..200), block in prop::option::of(prop::sample::select(b"FJC".to_vec()))) {
         // with and without a checksum that fits, so that what is inside is reached, too
         let mut bytes = b"LWR\x01".to_vec();
-        if blocks {
+        if let Some(kind) = block {
             let (good, ..) = recorded(2);
             let length = 9 + u32::from_le_bytes([good[5], good[6], good[7], good[8]]) as usize;
-            bytes = good[..4 + length].to_vec();
+            // the description and the frames; joints and contacts belong to frames
+            let frames = 4 + length + 9 + u32::from_le_bytes(good[5 + length..9 + length].try_into().unwrap()) as usize;
+            bytes = good[..if kind == b'F' { 4 + length } else { frames }].to_vec();
             let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
             std::io::Write::write_all(&mut deflated, &noise).unwrap();
             noise = deflated.finish().unwrap();
-            bytes.push(b'F');
+            bytes.push(kind);
             bytes.extend((noise.len() as u32).to_le_bytes());
             bytes.extend(crc32fast::hash(&noise).to_le_bytes());
         }

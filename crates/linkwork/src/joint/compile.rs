@@ -108,10 +108,17 @@ fn direction(path: &str, key: &str, v: [f64; 3]) -> Checked<DVec3> {
         .ok_or_else(|| SceneError::new(format!("{path}.{key}"), "zero length").hint("give a direction, any length"))
 }
 
+/// A frame with this z. Its x points as far towards a direction as z allows; without one towards X, so that a joint whose axis
+/// is Z counts along X and Y, and towards Y where the axis itself is close to X.
 fn frame_of(z: DVec3, towards: Option<DVec3>) -> DMat3 {
-    let x = towards.and_then(|t| (t - z * z.dot(t)).try_normalize()).unwrap_or_else(|| z.any_orthonormal_vector());
+    let across = |t: DVec3| (t - z * z.dot(t)).try_normalize();
+    let usual = if z.x.abs() < CLOSE_TO_X { DVec3::X } else { DVec3::Y };
+    let x = towards.and_then(across).or(across(usual)).unwrap_or_else(|| z.any_orthonormal_vector());
     DMat3::from_cols(x, z.cross(x), z)
 }
+
+/// Cosine of the angle to X, about 8°, below which X says little about the directions across an axis.
+const CLOSE_TO_X: f64 = 0.99;
 
 type Placement = ((DVec3, DVec3), (DMat3, DMat3));
 
@@ -271,75 +278,102 @@ fn drive(kind: CoordinateKind, name: &str, c: &Coordinate, path: &str) -> Checke
             SceneError::new(path, format!("`{name}` can be limited, not driven")).hint("drive x, y and z instead")
         );
     }
-    not_negative(&at("friction"), c.friction)?;
-    not_negative(&at("damping"), c.damping)?;
+    let units = if kind.is_angle() { &OF_ANGLES } else { &OF_LENGTHS };
+    not_negative(&at("friction"), c.friction, units.force)?;
+    not_negative(&at("damping"), c.damping, units.damping)?;
     if let Some(limit) = &c.limit {
-        check_limit(&at("limit"), limit)?;
+        check_limit(&at("limit"), limit, units)?;
     }
     if let Some(spring) = &c.spring {
-        check_spring(&at("spring"), spring)?;
+        check_spring(&at("spring"), spring, units)?;
     }
     if let Some(motor) = &c.motor {
-        check_motor(&at("motor"), motor)?;
+        check_motor(&at("motor"), motor, units)?;
     }
     Ok(drive)
 }
 
-fn not_negative(path: &str, value: f64) -> Checked<()> {
+/// What the numbers about a coordinate are measured in.
+struct Units {
+    value: &'static str,
+    velocity: &'static str,
+    force: &'static str,
+    stiffness: &'static str,
+    damping: &'static str,
+    integral: &'static str,
+}
+
+const OF_ANGLES: Units = Units {
+    value: "rad",
+    velocity: "rad/s",
+    force: "N m",
+    stiffness: "N m/rad",
+    damping: "N m s/rad",
+    integral: "N m/(rad s)",
+};
+const OF_LENGTHS: Units =
+    Units { value: "m", velocity: "m/s", force: "N", stiffness: "N/m", damping: "N s/m", integral: "N/(m s)" };
+
+fn not_negative(path: &str, value: f64, unit: &str) -> Checked<()> {
     match value.is_finite() && value >= 0.0 {
         true => Ok(()),
-        false => Err(SceneError::new(path, format!("{value:?} must be finite and not negative"))),
+        false => Err(SceneError::new(path, format!("{value:?} {unit} must be finite and not negative"))
+            .hint("0 switches it off")),
     }
 }
 
-fn finite(path: &str, value: f64) -> Checked<()> {
+fn finite(path: &str, value: f64, unit: &str) -> Checked<()> {
     match value.is_finite() && value.abs() <= 1e15 {
         true => Ok(()),
-        false => Err(SceneError::new(path, format!("{value:?} is not a usable number")).hint("magnitudes up to 1e15")),
+        false => {
+            Err(SceneError::new(path, format!("{value:?} {unit} is not a usable number")).hint("magnitudes up to 1e15"))
+        }
     }
 }
 
-pub(crate) fn check_limit(path: &str, limit: &Limit) -> Checked<()> {
+fn check_limit(path: &str, limit: &Limit, units: &Units) -> Checked<()> {
+    let unit = units.value;
     if let Some(min) = limit.min {
-        finite(&format!("{path}.min"), min)?;
+        finite(&format!("{path}.min"), min, unit)?;
     }
     if let Some(max) = limit.max {
-        finite(&format!("{path}.max"), max)?;
+        finite(&format!("{path}.max"), max, unit)?;
     }
     if let (Some(min), Some(max)) = (limit.min, limit.max)
         && min > max
     {
-        return Err(SceneError::new(path, format!("min {min} is above max {max}")).hint("swap them"));
+        return Err(SceneError::new(path, format!("min {min} {unit} is above max {max} {unit}")).hint("swap them"));
     }
     if !(0.0..=1.0).contains(&limit.restitution) {
         return Err(SceneError::new(
             format!("{path}.restitution"),
             format!("{} is not between 0 and 1", limit.restitution),
-        ));
+        )
+        .hint("0 stops the coordinate at its limit, 1 sends it back as fast as it came"));
     }
     Ok(())
 }
 
-pub(crate) fn check_spring(path: &str, spring: &Spring) -> Checked<()> {
-    not_negative(&format!("{path}.stiffness"), spring.stiffness)?;
-    not_negative(&format!("{path}.damping"), spring.damping)?;
-    finite(&format!("{path}.rest"), spring.rest)
+fn check_spring(path: &str, spring: &Spring, units: &Units) -> Checked<()> {
+    not_negative(&format!("{path}.stiffness"), spring.stiffness, units.stiffness)?;
+    not_negative(&format!("{path}.damping"), spring.damping, units.damping)?;
+    finite(&format!("{path}.rest"), spring.rest, units.value)
 }
 
-pub(crate) fn check_motor(path: &str, motor: &Motor) -> Checked<()> {
-    let limit = |f: Option<f64>| f.map_or(Ok(()), |f| not_negative(&format!("{path}.max_force"), f));
+fn check_motor(path: &str, motor: &Motor, units: &Units) -> Checked<()> {
+    let limit = |f: Option<f64>| f.map_or(Ok(()), |f| not_negative(&format!("{path}.max_force"), f, units.force));
     match *motor {
-        Motor::Force { value } => finite(&format!("{path}.value"), value),
+        Motor::Force { value } => finite(&format!("{path}.value"), value, units.force),
         Motor::Velocity { target, max_force } => {
-            finite(&format!("{path}.target"), target)?;
+            finite(&format!("{path}.target"), target, units.velocity)?;
             limit(max_force)
         }
         Motor::Servo { target, target_velocity, stiffness, damping, integral, max_force } => {
-            finite(&format!("{path}.target"), target)?;
-            finite(&format!("{path}.target_velocity"), target_velocity)?;
-            not_negative(&format!("{path}.stiffness"), stiffness)?;
-            not_negative(&format!("{path}.damping"), damping)?;
-            not_negative(&format!("{path}.integral"), integral)?;
+            finite(&format!("{path}.target"), target, units.value)?;
+            finite(&format!("{path}.target_velocity"), target_velocity, units.velocity)?;
+            not_negative(&format!("{path}.stiffness"), stiffness, units.stiffness)?;
+            not_negative(&format!("{path}.damping"), damping, units.damping)?;
+            not_negative(&format!("{path}.integral"), integral, units.integral)?;
             limit(max_force)
         }
     }

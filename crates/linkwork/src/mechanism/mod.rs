@@ -84,6 +84,8 @@ pub(crate) struct Advance {
     pub error_m: f64,
     pub error_rad: f64,
     pub worst_joint: Option<u32>,
+    /// A body (slot) by whose name the mechanism is told from others, always the same.
+    pub member: Option<u32>,
     pub closed: bool,
     pub tolerance_missed: bool,
 }
@@ -416,6 +418,7 @@ impl Mechanism {
             error_m: 0.0,
             error_rad: 0.0,
             worst_joint: None,
+            member: self.layout.bodies.first().copied(),
             closed: true,
             tolerance_missed: false,
         }

@@ -74,6 +74,17 @@ fn all_groups() -> u32 {
     u32::MAX
 }
 
+impl Geometry {
+    /// A convex hull as the mesh of its surface, for drawing; `None` for other shapes and for points without volume.
+    pub fn hull_as_mesh(&self) -> Option<Geometry> {
+        let Geometry::ConvexHull { points } = self else { return None };
+        let points: Vec<glam::DVec3> = points.iter().map(|&p| p.into()).collect();
+        let hull = crate::collide::hull::Hull::of(&points)?;
+        let vertices = hull.points.iter().map(glam::DVec3::to_array).collect();
+        Some(Geometry::Mesh { vertices, triangles: hull.triangles() })
+    }
+}
+
 impl Shape {
     /// A shape at the body's origin.
     pub fn new(geometry: Geometry) -> Self {

@@ -511,3 +511,36 @@ fn gears_of_gears_are_refused_with_what_to_do() {
     assert_eq!(error.problems[0].path, "joints[1].joints[0]");
     assert!(error.to_string().contains("a coupling has no coordinate"), "{error}");
 }
+
+#[test]
+fn what_is_refused_is_told_with_its_unit_and_what_to_try() {
+    let told = |change: &dyn Fn(&mut Scene)| {
+        let mut scene = valid();
+        change(&mut scene);
+        World::build(&scene).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let coordinate = |scene: &mut Scene, joint: usize, c: Coordinate| scene.joints[joint].coordinates = vec![c];
+    let limit = |s: &mut Scene, joint, of| coordinate(s, joint, Coordinate::of(of).limit(Some(2.0), Some(1.0)));
+    assert!(told(&|s| limit(s, 0, "angle")).contains("min 2 rad is above max 1 rad"));
+    assert!(told(&|s| limit(s, 1, "displacement")).contains("min 2 m is above max 1 m"));
+    let friction = told(&|s| coordinate(s, 0, Coordinate::of("angle").friction(-3.0)));
+    assert!(friction.contains("joints[0].coordinates[0].friction") && friction.contains("-3.0 N m"), "{friction}");
+    let spring = told(&|s| coordinate(s, 1, Coordinate::of("displacement").spring(-5.0, 0.0, 0.0)));
+    assert!(spring.contains("spring.stiffness") && spring.contains("-5.0 N/m"), "{spring}");
+    let taken = told(&|s| s.bodies[1].name = "first".to_owned());
+    assert!(taken.contains("taken by another body") && taken.contains("a name of its own"), "{taken}");
+    // a name that is close is suggested, one that has nothing in common is not
+    assert!(told(&|s| s.joints[0].b = Some("firts".to_owned())).contains("did you mean \"first\"?"));
+    let other = |s: &mut Scene| {
+        s.body(lump("q", 1.0).at([9.0, 9.0, 9.0]));
+        s.joints[0].b = Some("z".to_owned());
+    };
+    assert!(told(&other).contains("there are \"first\", "), "{}", told(&other));
+    let apart = told(&|s| {
+        s.body(lump("far", 1.0).at([50.0, 0.0, 0.0]));
+        let frame = |x: f64| Frame::at([x, 0.0, 0.0]);
+        s.joint(Joint::new(JointKind::Fixed, "one", WORLD, "far").frames(frame(50.0), frame(0.0)));
+        s.joint(Joint::new(JointKind::Fixed, "two", WORLD, "far").frames(frame(53.0), frame(0.0)));
+    });
+    assert!(apart.contains("cannot be closed at the start: 1.5 m"), "{apart}");
+}

@@ -333,3 +333,49 @@ fn a_locked_coordinate_makes_a_stronger_joint() {
     assert!(one.force.distance(other.force) < 1e-5, "{} and {}", one.force, other.force);
     assert!(one.torque.distance(other.torque) < 1e-5, "{} and {}", one.torque, other.torque);
 }
+
+#[test]
+fn coordinates_count_along_the_axes_that_users_expect() {
+    // x of the frame of a joint with this axis, and no axis at all
+    let frame = |axis: Option<DVec3>| {
+        let mut scene = Scene::new("frames");
+        scene.body(Body::new("b").with_mass(1.0).with_inertia([1.0; 3]).at([0.1, 0.2, 0.3]));
+        let ball = Joint::ball("joint", WORLD, "b", [0.1, 0.2, 0.3]);
+        scene.joint(axis.map_or(ball.clone(), |axis| ball.axis(axis)));
+        let world = World::build(&scene).unwrap();
+        let (on_a, on_b) = world.joint_frames(world.joint("joint").unwrap()).unwrap();
+        for unit in [DVec3::X, DVec3::Y, DVec3::Z] {
+            assert!((on_a.orientation * unit).distance(on_b.orientation * unit) < 1e-12);
+        }
+        [DVec3::X, DVec3::Y, DVec3::Z].map(|unit| on_a.orientation * unit)
+    };
+    let near = |a: [DVec3; 3], b: [DVec3; 3]| a.iter().zip(b).all(|(a, b)| a.distance(b) < 1e-12);
+    assert!(near(frame(None), [DVec3::X, DVec3::Y, DVec3::Z]));
+    assert!(near(frame(Some(DVec3::Z)), [DVec3::X, DVec3::Y, DVec3::Z]));
+    assert!(near(frame(Some(DVec3::Y)), [DVec3::X, DVec3::NEG_Z, DVec3::Y]));
+    assert!(near(frame(Some(DVec3::X)), [DVec3::Y, DVec3::Z, DVec3::X]));
+    // of all directions across a slanting axis, x is the one nearest to X
+    let axis = DVec3::new(0.4, -0.3, 1.7).normalize();
+    let [x, y, z] = frame(Some(axis));
+    assert!(z.distance(axis) < 1e-12);
+    for k in 0..100 {
+        let angle = f64::from(k) * 0.0628;
+        assert!((x * angle.cos() + y * angle.sin()).x <= x.x + 1e-12);
+    }
+}
+
+#[test]
+fn a_plate_that_slides_along_x_has_a_coordinate_x_that_grows() {
+    let mut scene = Scene { gravity: [0.0; 3], ..Scene::new("plate") };
+    let plate = Body::new("plate").with_mass(1.0).with_inertia([1.0; 3]).at([0.0, 0.0, 0.5]);
+    scene.body(plate.moving([2.0, -1.0, 0.0], [0.0; 3]));
+    scene.joint(Joint::new(JointKind::Planar, "table", WORLD, "plate").at([0.0, 0.0, 0.5]).axis([0.0, 0.0, 1.0]));
+    let mut world = World::build(&scene).unwrap();
+    let (mut scratch, params) = (linkwork::Scratch::default(), linkwork::StepParams::new(0.01));
+    for _ in 0..50 {
+        linkwork::step(&mut world, &mut scratch, &params).unwrap();
+    }
+    let table = world.joint("table").unwrap();
+    let [x, y] = ["x", "y"].map(|name| world.coordinate(table, name).unwrap());
+    assert!((x - 1.0).abs() < 1e-9 && (y + 0.5).abs() < 1e-9, "{x} {y}");
+}

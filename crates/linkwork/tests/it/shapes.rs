@@ -142,6 +142,40 @@ fn a_concave_mesh_on_a_moving_body_collides_as_pieces_and_says_so() {
 }
 
 #[test]
+fn the_surface_of_a_hull_is_closed_and_weighs_the_same() {
+    let mut points = corners(DVec3::new(1.0, 2.0, 3.0));
+    points.extend([[0.0, 0.0, 5.0], [0.1, 0.2, 0.3]]); // a tip, and a point inside
+    let hull = Geometry::ConvexHull { points };
+    let mesh = hull.hull_as_mesh().unwrap();
+    let weighed = |geometry: Geometry| properties(Body::new("solid").with_density(1.0).shape(geometry));
+    same(&weighed(hull), &weighed(mesh.clone()), 1e-9);
+    assert_eq!(mesh.hull_as_mesh(), None);
+    assert_eq!(Geometry::ConvexHull { points: vec![[0.0; 3]; 4] }.hull_as_mesh(), None);
+}
+
+#[test]
+fn what_a_body_collides_as_is_told() {
+    let cube = Geometry::Box { size: [1.0; 3] };
+    let turned = Body::new("bracket")
+        .placed_shape(Shape { orientation: [0.6, 0.0, 0.8, 0.0], ..Shape::new(l_shape()).at([0.3, -0.2, 1.0]) })
+        .shape(cube.clone());
+    let moving = world(vec![turned.clone(), Body { name: "held".to_owned(), kind: BodyKind::Static, ..turned }]);
+    assert!(moving.collides());
+    let pieces = moving.collision_shapes(moving.body("bracket").unwrap()).unwrap();
+    let (cubes, hulls): (Vec<_>, Vec<_>) = pieces.iter().partition(|piece| piece.geometry == cube);
+    assert!(cubes.len() == 1 && hulls.len() > 1, "{} pieces", hulls.len());
+    assert!(hulls.iter().all(|piece| piece.position == [0.3, -0.2, 1.0] && piece.orientation == [0.6, 0.0, 0.8, 0.0]));
+    // a solid of density 1 made of the pieces alone weighs what the mesh does, as far as cutting it into pieces is exact
+    let alone = |piece: &&&Shape| properties(Body::new("p").with_density(1.0).shape(piece.geometry.clone())).0;
+    let (whole, _, _) = properties(Body::new("whole").with_density(1.0).shape(l_shape()));
+    let sum: f64 = hulls.iter().map(|piece| alone(&piece)).sum();
+    assert!((sum - whole).abs() < 0.1 * whole, "{sum} {whole}");
+    // what does not move keeps its mesh
+    let held = moving.collision_shapes(moving.body("held").unwrap()).unwrap();
+    assert_eq!(held.iter().map(|piece| piece.geometry.clone()).collect::<Vec<_>>(), [l_shape(), cube]);
+}
+
+#[test]
 fn bad_shapes_are_refused_by_their_path() {
     let cube = || corners(DVec3::ONE);
     let mesh = |vertices: Vec<[f64; 3]>, triangles: Vec<[u32; 3]>| Geometry::Mesh { vertices, triangles };
