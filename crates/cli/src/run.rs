@@ -14,7 +14,7 @@ use crate::tape::Tape;
 use crate::time::Stopwatch;
 use crate::view::page;
 use linkwork::{Scratch, StepParams, World};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Simulates a scene.
