@@ -5,7 +5,9 @@
 //! has joints is solved rigidly. Both are Newton's method in the coordinates of free motions.
 
 mod bounce;
+pub mod collision;
 mod cone;
+pub mod lcp;
 mod listing;
 mod newton;
 mod problem;
