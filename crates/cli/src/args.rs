@@ -65,6 +65,8 @@ pub struct SceneOptions {
 pub enum MethodName {
     /// Every joint exactly, by a sparse factorisation
     Direct,
+    /// In the coordinates of the joints, by articulated bodies
+    Reduced,
 }
 
 impl MethodName {
@@ -72,6 +74,7 @@ impl MethodName {
     pub fn method(self) -> linkwork::Method {
         match self {
             MethodName::Direct => linkwork::Method::Direct,
+            MethodName::Reduced => linkwork::Method::Reduced,
         }
     }
 
@@ -79,6 +82,7 @@ impl MethodName {
     pub fn name(self) -> &'static str {
         match self {
             MethodName::Direct => "direct",
+            MethodName::Reduced => "reduced",
         }
     }
 }

@@ -58,9 +58,10 @@ mod joint;
 pub use joint::BlackBox;
 
 mod mechanism;
+pub mod reduced;
 
 mod contact;
-pub use contact::{Contact, ContactEvent};
+pub use contact::{Contact, ContactEvent, collision, lcp};
 
 mod collide;
 pub use collide::{Hit, QueryFilter, TimeOfImpact};

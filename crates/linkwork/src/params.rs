@@ -8,6 +8,10 @@ pub enum Method {
     /// One sparse system per mechanism, solved exactly.
     #[default]
     Direct,
+    /// Coordinates of the joints of a tree (articulated bodies), loops closed by dependent coordinates. For mechanisms whose
+    /// joints have no limits, dry friction, bounded motors, stiff springs or couplings and that touch nothing; others are
+    /// advanced as by [`Method::Direct`]. docs/reduced.md.
+    Reduced,
 }
 
 /// Parameters of a step.

@@ -5,8 +5,14 @@
 //! has joints is solved rigidly. Both are Newton's method in the coordinates of free motions.
 
 mod bounce;
+pub mod collision;
+mod cone;
+pub mod collision;
 mod cone;
 mod free;
+pub mod lcp;
+mod listing;
+mod look;
 mod listing;
 mod look;
 mod newton;

@@ -9,6 +9,7 @@ pub(crate) mod coordinate;
 pub(crate) mod drive;
 #[cfg(test)]
 mod finite_differences;
+pub(crate) mod freedom;
 pub(crate) mod rows;
 
 pub use black_box::BlackBox;
@@ -163,6 +164,15 @@ impl JointModel {
         let mut k = 0;
         for part in self.parts {
             part.rows_into(self, a, b, &mut out[k..]);
+            k += part.rows();
+        }
+    }
+
+    /// Forces of the hard rows from the wrench on b, at b's anchor.
+    pub fn row_forces(&self, a: &Placed, b: &Placed, force: DVec3, torque: DVec3, out: &mut [f64]) {
+        let mut k = 0;
+        for part in self.parts {
+            part.forces_of(self, a, b, force, torque, &mut out[k..]);
             k += part.rows();
         }
     }

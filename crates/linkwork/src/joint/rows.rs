@@ -151,6 +151,31 @@ impl Part {
         }
     }
 
+    /// Writes the forces of the rows that make a wrench on b (force at b's anchor and torque about it) which the rows can make.
+    pub fn forces_of(self, m: &JointModel, a: &Placed, b: &Placed, force: DVec3, torque: DVec3, out: &mut [f64]) {
+        match self {
+            Part::PointOnPoint => out[..3].copy_from_slice(&force.to_array()),
+            Part::PointOnLine => {
+                out[0] = (a.r * m.frame_a.x_axis).dot(force);
+                out[1] = (a.r * m.frame_a.y_axis).dot(force);
+            }
+            Part::PointOnPlane | Part::Helix => out[0] = (a.r * m.frame_a.z_axis).dot(force),
+            Part::OrientationFixed => out[..3].copy_from_slice(&torque.to_array()),
+            Part::CommonAxis => {
+                let z = b.r * m.frame_b.z_axis;
+                out[0] = z.cross(a.r * m.frame_a.x_axis).dot(torque);
+                out[1] = z.cross(a.r * m.frame_a.y_axis).dot(torque);
+            }
+            Part::ConstantAngle => {
+                let across = (b.r * m.frame_b.z_axis).cross(a.r * m.frame_a.z_axis);
+                out[0] = across.dot(torque) / across.length_squared().max(f64::MIN_POSITIVE);
+            }
+            Part::Distance => out[0] = m.gap(a, b).try_normalize().unwrap_or(DVec3::Z).dot(force),
+            // never a joint of a tree
+            Part::BlackBox(rows) => out[..rows as usize].fill(0.0),
+        }
+    }
+
     /// Writes J̇u: what c̈ would be if every body kept its velocities, for velocities that satisfy the rows.
     pub fn bias_acceleration(self, m: &JointModel, a: &Placed, b: &Placed, ua: &Motion, ub: &Motion, out: &mut [f64]) {
         match self {

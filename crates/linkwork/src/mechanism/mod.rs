@@ -15,6 +15,7 @@ mod energy;
 mod last_resort;
 pub(crate) mod layout;
 mod linear;
+mod reduced;
 mod robust;
 pub(crate) mod runge_kutta;
 mod sensitivity;
@@ -26,7 +27,7 @@ use crate::joint::{EnergyAccount, JointMemory, MAX_ROWS, Motion, REMEMBERED};
 use crate::linalg::kernels::with_size;
 use crate::math::rotation::LANES;
 use crate::math::{Placed, max_abs, rotation};
-use crate::params::StepParams;
+use crate::params::{Method, StepParams};
 use crate::report::{StageTimer, StepKind};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
@@ -150,6 +151,8 @@ pub(crate) struct Mechanism {
     contact: contact::ContactScratch,
     controlled: controlled::ControlledScratch,
     doubling: doubling::DoublingScratch,
+    /// The mechanism as a tree, once it is stepped in reduced coordinates.
+    tree: Option<Box<reduced::Tree>>,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
     impulse: Vec<f64>,
     correction: Vec<f64>,
@@ -204,6 +207,7 @@ impl Mechanism {
             contact: contact::ContactScratch::default(),
             controlled: controlled::ControlledScratch::default(),
             doubling: doubling::DoublingScratch::default(),
+            tree: None,
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
             curvature: vec![0.0; rows],
@@ -345,6 +349,7 @@ impl Mechanism {
         self.bounded.force_sum.fill(0.0);
         let mut advance = match params.tolerance {
             Some(tolerance) => self.controlled_step(h, tolerance, params),
+            None if params.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
             None => self.halving_step(h, params, 0),
         };
         self.measure_closure(&mut advance, params);

@@ -2,7 +2,7 @@
 
 use crate::common::{Run, assert_order, registered, scientific};
 use linkwork::glam::DVec3;
-use linkwork::{Scene, StepParams};
+use linkwork::{Method, Scene, StepParams};
 
 /// A reference trajectory: named columns of numbers.
 pub struct Table {
@@ -95,6 +95,20 @@ fn fixed_steps_converge_to_the_four_bar_linkage_with_order_two() {
     let errors = departures(four_bar(), 5.0, [2e-3, 1e-3, 5e-4, 2.5e-4]);
     assert_order("four-bar", 2.0, &errors);
     assert!(errors[3] < 1e-4, "{} m", scientific(&errors));
+}
+
+#[test]
+fn reduced_coordinates_converge_to_the_references() {
+    for ((scene, table, expected), until, within) in [(double_pendulum(), 2.0, 2e-4), (four_bar(), 5.0, 1e-5)] {
+        let errors = [2e-3, 1e-3, 5e-4].map(|h| {
+            let mut run = Run::new(&scene, h);
+            run.params.method = Method::Reduced;
+            largest_departure(&mut run, &table, expected, until)
+        });
+        // at least second order: errors of fourth order still weigh on the linkage at these steps
+        assert!(errors.windows(2).all(|e| e[0] > 3.4 * e[1]), "{}: {} m", scene.name, scientific(&errors));
+        assert!(errors[2] < within, "{}: {} m", scene.name, scientific(&errors));
+    }
 }
 
 #[test]

@@ -1,0 +1,452 @@
+//! The step in reduced coordinates: the mechanism as a tree of its joints' coordinates, with its loops closed.
+//!
+//! Half kick, move, half kick: q̇½ = q̇ + h/2 a(q, q̇); q' = q ⊕ h q̇½; loops are closed at q' by the dependent coordinates;
+//! q̇' = q̇½ + h/2 a(q', q̇'), found by repetition because a depends on q̇', so that the step is its own inverse with −h.
+//! Accelerations are those of articulated bodies (trees) or of the free rates (loops): docs/reduced.md. Joints of the tree are
+//! closed by construction. A mechanism that floats keeps its momentum: what the coordinates lose of it is given back as a
+//! motion of the whole.
+//!
+//! The step is explicit in springs, so it leaves stiff ones to the direct method, as it does couplings, black boxes, limits, dry
+//! friction and bounded motors. A step that gains or loses energy without cause is halved, and then left to the direct method.
+
+use super::layout::Source;
+use super::{Advance, MOST_HALVINGS, Mechanism, hat};
+use crate::joint::Motion;
+use crate::joint::rows::{Part, Row};
+use crate::math::Wrench;
+use crate::params::StepParams;
+use crate::reduced::adaptor::{self, Closing, Data, Edge, Loops, Model};
+use crate::report::StepKind;
+use glam::DVec3;
+
+/// Freedoms of a mechanism with loops up to which its system is set up densely; beyond, the direct method is faster.
+const MOST_FREE: usize = 64;
+/// h²k/m and h d/m of a spring or damper up to which it may be explicit.
+const SOFT_BOUND: f64 = 0.25;
+/// Repetitions of the second half kick, and the change of a position (m, rad) that the next one would make at which they end.
+const MOST_REPEATS: usize = 6;
+const REPEATED_TO: f64 = 1e-9;
+/// Iterations that close the loops.
+const MOST_CLOSING: usize = 12;
+
+/// A mechanism as a tree.
+pub(super) struct Tree {
+    model: Model,
+    data: Data,
+    loops: Option<Loops>,
+    /// Whether the step can be taken at all.
+    fit: bool,
+    floats: bool,
+    /// The node (of the layout) of each link's joint, or none; and the nodes of the closing joints.
+    node_of_link: Vec<Option<u32>>,
+    closing_nodes: Vec<u32>,
+    neutral: Vec<f64>,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    half: Vec<f64>,
+    trial: Vec<f64>,
+    change: Vec<f64>,
+    zero: Vec<f64>,
+    external: Vec<Wrench>,
+    /// Forces of the soft rows.
+    soft_force: Vec<f64>,
+    motions: Vec<Motion>,
+}
+
+impl Mechanism {
+    /// One step of size `h` in reduced coordinates, in substeps where it needs them, or by the direct method where it must be.
+    pub(super) fn reduced_or_direct_step(&mut self, h: f64, params: &StepParams, halvings: u32) -> Advance {
+        if self.tree.is_none() {
+            self.tree = Some(Box::new(self.make_tree()));
+        }
+        let Some(mut tree) = self.tree.take() else { return self.halving_step(h, params, halvings) };
+        self.halvings = halvings;
+        let taken =
+            if self.is_unfit_for_reduced(&tree, h) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
+        self.tree = Some(tree);
+        match taken {
+            Some(Some(iterations)) => self.taken(h, StepKind::Accurate, None, iterations),
+            Some(None) if halvings < MOST_HALVINGS => {
+                let first = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
+                let second = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
+                first.followed_by(&second)
+            }
+            _ => self.halving_step(h, params, halvings),
+        }
+    }
+
+    fn make_tree(&self) -> Tree {
+        let movable = self.layout.movable;
+        let masses: Vec<(f64, DVec3)> = self.inertia.iter().map(|i| (i.mass, i.moments)).collect();
+        let mut edges = Vec::new();
+        let mut nodes = Vec::new();
+        let mut fit = self.layout.bounded.is_empty();
+        for (k, node) in self.layout.nodes.iter().enumerate() {
+            match node.source {
+                Source::Joint { model, .. } => {
+                    let model = &self.layout.models[model as usize];
+                    fit &= model.black_box.is_none();
+                    if node.hard > 0 {
+                        edges.push(Edge { a: node.a, b: node.b, model });
+                        nodes.push(k as u32);
+                    }
+                }
+                Source::Coupling { .. } => fit = false,
+                Source::Fixation | Source::Hub => {}
+            }
+        }
+        let model = Model::new(&masses, &edges);
+        let closing: Vec<Closing> = model
+            .closing
+            .iter()
+            .map(|&j| {
+                let e = &edges[j as usize];
+                fit &= !e.model.parts.contains(&Part::Helix);
+                Closing { a: e.a, b: e.b, model: e.model.clone(), rows: e.model.row_count() }
+            })
+            .collect();
+        let outside = |body: u32| body as usize >= movable;
+        let grounded = edges.iter().any(|e| outside(e.a) || outside(e.b));
+        let closing_nodes = model.closing.iter().map(|&j| nodes[j as usize]).collect();
+        let node_of_link = model.links.iter().map(|l| nodes.get(l.joint as usize).copied()).collect();
+        let rates = model.rates();
+        let mut data = Data::new(&model);
+        data.outside = vec![(crate::math::Placed::WORLD, Motion::default()); self.layout.bodies.len() - movable];
+        Tree {
+            loops: (!closing.is_empty()).then(|| Loops::new(closing, rates)),
+            fit,
+            floats: !grounded,
+            node_of_link,
+            closing_nodes,
+            neutral: model.neutral(),
+            q: model.neutral(),
+            v: vec![0.0; rates],
+            half: vec![0.0; rates],
+            trial: vec![0.0; rates],
+            change: vec![0.0; rates],
+            zero: vec![0.0; rates],
+            external: vec![Wrench::default(); model.links.len()],
+            soft_force: vec![0.0; self.layout.soft.len()],
+            motions: vec![Motion::default(); self.layout.bodies.len()],
+            data,
+            model,
+        }
+    }
+
+    /// Takes the step, or leaves poses and velocities as they were and returns `None`. Returns the repetitions used.
+    fn reduced_step(&mut self, tree: &mut Tree, h: f64, params: &StepParams) -> Option<u32> {
+        self.expect_values(h);
+        self.u_start.copy_from_slice(&self.u);
+        self.robust.start.copy_from_slice(&self.pose);
+        self.robust.kept_force.copy_from_slice(&self.force);
+        let energy = self.energy_at_start();
+        self.enter_tree(tree);
+        let before = tree.floats.then(|| adaptor::centroidal(&tree.model, &tree.data));
+
+        // half kick
+        self.loads_at(tree, false);
+        tree.accelerate(true)?;
+        for k in 0..tree.v.len() {
+            tree.half[k] = tree.v[k] + 0.5 * h * tree.data.acceleration[k];
+            tree.trial[k] = tree.v[k] + h * tree.data.acceleration[k];
+        }
+        let pushed: (DVec3, DVec3) = tree.external_sum();
+
+        // move
+        tree.model.integrate(&mut tree.q, &tree.half, h);
+        self.predict_outside(h);
+        for (k, outside) in tree.data.outside.iter_mut().enumerate() {
+            outside.0 = self.next[self.layout.movable + k];
+        }
+        let closing = tree.place_closed(params.joint_tolerance)?;
+        if let Some(before) = &before {
+            let center = before.center + (before.linear + pushed.0 * (0.5 * h)) * (h / before.mass);
+            tree.shift_to(center);
+        }
+
+        // half kick, repeated until it fits its own end
+        let mut repeats = 0;
+        loop {
+            adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
+            tree.close_velocities();
+            self.loads_at(tree, true);
+            tree.accelerate(repeats > 0)?;
+            repeats += 1;
+            let mut worst = 0.0_f64;
+            for k in 0..tree.v.len() {
+                let new = tree.half[k] + 0.5 * h * tree.data.acceleration[k];
+                worst = worst.max((new - tree.trial[k]).abs());
+                tree.trial[k] = new;
+            }
+            if worst * h <= REPEATED_TO || repeats >= MOST_REPEATS {
+                break;
+            }
+            if !worst.is_finite() {
+                return None;
+            }
+        }
+        adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
+        tree.close_velocities();
+        if let Some(before) = &before {
+            let now = tree.external_sum();
+            tree.restore_momentum(before, (pushed.0 + now.0) * (0.5 * h), (pushed.1 + now.1) * (0.5 * h));
+        }
+
+        self.leave_tree(tree);
+        self.refresh_drive_forces();
+        // where carriers are moved from outside, their work is not known here
+        if !self.is_driven() && !self.energy_is_plausible(energy, h, true) {
+            self.pose.copy_from_slice(&self.robust.start);
+            self.u.copy_from_slice(&self.u_start);
+            self.force.copy_from_slice(&self.robust.kept_force);
+            return None;
+        }
+        self.remember_impulses(None);
+        self.remember_accelerations(h);
+        Some(closing + repeats as u32)
+    }
+
+    /// Whether the direct method must take the step: for what the mechanism is made of, or for a spring that needs an implicit step.
+    fn is_unfit_for_reduced(&self, tree: &Tree, h: f64) -> bool {
+        let too_many = tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows);
+        !tree.fit
+            || too_many
+            || self.layout.soft.iter().zip(&self.linear.soft).any(|(s, soft)| {
+                let m = &self.layout.models[s.model as usize];
+                let (a, b) = (&self.pose[s.a as usize], &self.pose[s.b as usize]);
+                let row = m.coordinates[s.coordinate as usize].1.row(m, a, b);
+                let mut mobility = 0.0;
+                for (body, is_b) in [(s.a, false), (s.b, true)] {
+                    if (body as usize) < self.layout.movable {
+                        mobility += self.hat_row(&row, body as usize, is_b).iter().map(|x| x * x).sum::<f64>();
+                    }
+                }
+                (h * h * soft.law.stiffness + h * soft.law.damping) * mobility > SOFT_BOUND
+            })
+    }
+
+    /// Positions and rates of the tree from the mechanism's poses and velocities.
+    fn enter_tree(&mut self, tree: &mut Tree) {
+        let movable = self.layout.movable;
+        for (link, at) in tree.model.links.iter_mut().zip(&mut tree.data.links) {
+            let i = &self.inertia[link.body as usize];
+            (link.mass, link.moments) = (i.mass, i.moments);
+            at.v = Default::default();
+        }
+        for (k, outside) in tree.data.outside.iter_mut().enumerate() {
+            *outside = (self.pose[movable + k], self.outside[movable + k]);
+        }
+        for k in 0..self.layout.bodies.len() {
+            tree.motions[k] = self.motion(k as u32);
+        }
+        // every step starts from the same turn: what is kept between steps is the world's state alone
+        tree.q.copy_from_slice(&tree.neutral);
+        adaptor::read_positions(&tree.model, &self.pose, &mut tree.q);
+        adaptor::place_at(&tree.model, &mut tree.data, &self.pose, &tree.q);
+        match &mut tree.loops {
+            Some(loops) => loops.eliminate(&tree.model, &tree.data),
+            None => adaptor::factor(&tree.model, &mut tree.data),
+        }
+        adaptor::read_rates(&tree.model, &tree.data, &tree.motions, &mut tree.v);
+        adaptor::drive(&tree.model, &mut tree.data, &tree.v);
+    }
+
+    /// Gives the mechanism the tree's poses, velocities and forces.
+    fn leave_tree(&mut self, tree: &Tree) {
+        for (k, link) in tree.model.links.iter().enumerate() {
+            let body = link.body as usize;
+            let at = &tree.data.links[k];
+            let (v, w) = tree.data.velocity(k);
+            self.pose[body] = at.placed;
+            self.u[body] = hat(&self.inertia[body], &at.placed, v, w);
+        }
+        self.pose[self.layout.movable..].copy_from_slice(&self.next[self.layout.movable..]);
+        for (k, link) in tree.model.links.iter().enumerate() {
+            let Some(node) = tree.node_of_link[k] else { continue };
+            let node = &self.layout.nodes[node as usize];
+            let Source::Joint { model, .. } = node.source else { continue };
+            let f = tree.transmitted(k);
+            let sign = if link.reversed { -1.0 } else { 1.0 };
+            let (a, b) = (&self.pose[node.a as usize], &self.pose[node.b as usize]);
+            let rows = node.row as usize..node.row as usize + node.hard as usize;
+            self.layout.models[model as usize].row_forces(a, b, f.f * sign, f.n * sign, &mut self.force[rows]);
+        }
+        if let Some(loops) = &tree.loops {
+            let mut k = 0;
+            for (&node, closing) in tree.closing_nodes.iter().zip(&loops.closing) {
+                let row = self.layout.nodes[node as usize].row as usize;
+                self.force[row..row + closing.rows].copy_from_slice(&loops.multipliers[k..k + closing.rows]);
+                k += closing.rows;
+            }
+        }
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            self.force[s.row as usize] = tree.soft_force[k];
+        }
+    }
+
+    /// Loads, damping, springs and force motors on the bodies of the tree as it is placed and driven. `moved`: at the end of the
+    /// step, where turns are counted from there.
+    fn loads_at(&self, tree: &mut Tree, moved: bool) {
+        for (k, link) in tree.model.links.iter().enumerate() {
+            let (force, torque) = self.load[link.body as usize];
+            let i = &self.inertia[link.body as usize];
+            let mut wrench = Wrench { force, torque };
+            if i.linear_damping > 0.0 || i.angular_damping > 0.0 {
+                let (v, w) = tree.data.velocity(k);
+                let r = &tree.data.links[k].placed.r;
+                wrench.force -= v * (i.linear_damping * i.mass);
+                wrench.torque -= *r * (i.moments * (r.transpose() * w)) * i.angular_damping;
+            }
+            tree.external[k] = wrench;
+        }
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let m = &self.layout.models[s.model as usize];
+            let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
+            let near = if moved { self.near[at] } else { self.values[at] };
+            let kind = m.coordinates[s.coordinate as usize].1;
+            let (a, b) = (tree.placed(s.a), tree.placed(s.b));
+            let row = kind.row(m, &a, &b);
+            let (value, rate) = (kind.unwrapped(m, &a, &b, near), row.velocity(&tree.motion(s.a), &tree.motion(s.b)));
+            let law = &self.linear.soft[k].law;
+            let force = law.bias - law.stiffness * (value - law.rest) - law.damping * rate;
+            tree.soft_force[k] = force;
+            tree.push(&row, force, s.a, s.b);
+        }
+        for &(k, force) in &self.linear.force_motors {
+            let t = &self.layout.tracked[k as usize];
+            let m = &self.layout.models[t.model as usize];
+            let row = m.coordinates[t.coordinate as usize].1.row(m, &tree.placed(t.a), &tree.placed(t.b));
+            tree.push(&row, force, t.a, t.b);
+        }
+    }
+}
+
+impl Tree {
+    /// Accelerations at the driven velocities; `again`: the tree is factorised where it is.
+    fn accelerate(&mut self, again: bool) -> Option<()> {
+        let Tree { model, data, loops, zero, external, .. } = self;
+        match loops {
+            Some(loops) => loops.accelerate(model, data, external),
+            None => {
+                adaptor::accelerate_driven(model, data, zero, external, again);
+                Some(())
+            }
+        }
+    }
+
+    /// Poses at the present positions, loops closed to a tolerance; returns the iterations.
+    fn place_closed(&mut self, tolerance: f64) -> Option<u32> {
+        adaptor::place(&self.model, &mut self.data, &self.q);
+        let Some(loops) = &mut self.loops else { return Some(0) };
+        let mut before = f64::INFINITY;
+        for iteration in 0..MOST_CLOSING {
+            let worst = loops.errors(&self.model, &self.data);
+            if worst <= 0.2 * tolerance {
+                loops.eliminate(&self.model, &self.data);
+                return Some(iteration as u32);
+            }
+            if worst.is_nan() || worst > 0.5 * before {
+                if iteration > 1 && worst <= tolerance {
+                    loops.eliminate(&self.model, &self.data);
+                    return Some(iteration as u32);
+                }
+                if worst.is_nan() || iteration > 4 {
+                    return None;
+                }
+                loops.eliminate(&self.model, &self.data);
+            }
+            before = worst;
+            loops.errors(&self.model, &self.data);
+            loops.position_correction(&mut self.change);
+            self.model.integrate(&mut self.q, &self.change, 1.0);
+            adaptor::place(&self.model, &mut self.data, &self.q);
+        }
+        None
+    }
+
+    /// Makes the trial rates close the loops.
+    fn close_velocities(&mut self) {
+        let Some(loops) = &mut self.loops else { return };
+        loops.velocity_correction(&self.model, &self.data, &mut self.change);
+        self.trial.iter_mut().zip(&self.change).for_each(|(t, c)| *t += c);
+        adaptor::drive(&self.model, &mut self.data, &self.trial);
+    }
+
+    /// The force that a link's joint transmits to it, at the link's point.
+    fn transmitted(&self, k: usize) -> crate::reduced::Force6 {
+        let at = &self.data.links[k];
+        if self.loops.is_some() { at.p } else { at.ia.times(at.a) + at.p }
+    }
+
+    /// Sum of the external forces, and of their torques about the common centre of mass.
+    fn external_sum(&self) -> (DVec3, DVec3) {
+        if !self.floats {
+            return (DVec3::ZERO, DVec3::ZERO);
+        }
+        let (mut force, mut moment, mut mass, mut first) = (DVec3::ZERO, DVec3::ZERO, 0.0, DVec3::ZERO);
+        for (k, link) in self.model.links.iter().enumerate() {
+            let (w, x) = (&self.external[k], self.data.links[k].placed.x);
+            force += w.force;
+            moment += w.torque + x.cross(w.force);
+            mass += link.mass;
+            first += x * link.mass;
+        }
+        (force, moment - (first / mass).cross(force))
+    }
+
+    /// Moves the whole so that its centre of mass is where its momentum takes it.
+    fn shift_to(&mut self, center: DVec3) {
+        let shift = center - adaptor::centroidal(&self.model, &self.data).center;
+        for at in &mut self.data.links {
+            at.placed.x += shift;
+            at.o += shift;
+        }
+        // the root's distance is from the origin
+        for (link, at) in self.model.links.iter().zip(&mut self.data.links) {
+            if link.parent == u32::MAX {
+                at.r += shift;
+                let q = link.q as usize;
+                (0..3).for_each(|s| self.q[q + s] += shift[s]);
+            }
+        }
+    }
+
+    /// Gives back, as a motion of the whole, what the momentum differs from the one before and the impulses since.
+    fn restore_momentum(&mut self, before: &crate::reduced::Centroidal, impulse: DVec3, turn: DVec3) {
+        let now = adaptor::centroidal(&self.model, &self.data);
+        let linear = (before.linear + impulse - now.linear) / now.mass;
+        let angular = now.inertia.inverse() * (before.angular + turn - now.angular);
+        for at in &mut self.data.links {
+            at.v.w += angular;
+            at.v.v += linear + angular.cross(at.o - now.center);
+        }
+    }
+
+    fn placed(&self, body: u32) -> crate::math::Placed {
+        match self.model.link_of.get(body as usize) {
+            Some(&link) => self.data.links[link as usize].placed,
+            None => self.data.outside[body as usize - self.model.movable].0,
+        }
+    }
+
+    fn motion(&self, body: u32) -> Motion {
+        match self.model.link_of.get(body as usize) {
+            Some(&link) => {
+                let (v, w) = self.data.velocity(link as usize);
+                Motion { v, w }
+            }
+            None => self.data.outside[body as usize - self.model.movable].1,
+        }
+    }
+
+    /// A row's force on the two bodies of its joint.
+    fn push(&mut self, row: &Row, force: f64, a: u32, b: u32) {
+        for (body, lin, ang) in [(a, -row.lin, row.ang_a), (b, row.lin, row.ang_b)] {
+            if let Some(&link) = self.model.link_of.get(body as usize) {
+                let w = &mut self.external[link as usize];
+                w.force += lin * force;
+                w.torque += ang * force;
+            }
+        }
+    }
+}

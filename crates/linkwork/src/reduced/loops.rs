@@ -1,0 +1,464 @@
+//! Loops of a tree: the rates that keep them closed, and the accelerations and forces that go with them.
+//!
+//! The rows J of the joints that close loops are sparse: each has entries for the joints of its loop alone. Elimination with
+//! the largest entry of every row as pivot makes some rates *dependent* and leaves the others *free*; rows that others imply
+//! vanish. With N, the rates that the free ones bring about, q̇ = N z, motion has as many equations as the mechanism has freedoms:
+//! (NᵀHN) z̈ = Nᵀ(τ − bias(q, q̇, a_p)), a = a_p + N z̈, where J a_p = −J̇q̇. A structure that cannot move has none at all.
+//! The forces follow from Jᵀλ = bias(q, q̇, a) − τ; of rows that others imply they are zero.
+
+use super::inverse::rnea_driven;
+use super::kinematics::{Data, carrier_acceleration};
+use super::model::{Model, NONE};
+use super::spatial::{Force6, Motion6};
+use crate::joint::rows::Row;
+use crate::joint::{JointModel, MAX_ROWS, Motion};
+use crate::math::{Placed, Wrench};
+use glam::DVec3;
+
+/// A joint that closes a loop, with the numbers of its bodies.
+#[derive(Clone)]
+pub(crate) struct Closing {
+    pub a: u32,
+    pub b: u32,
+    pub model: JointModel,
+    pub rows: usize,
+}
+
+/// A row after elimination: one at its own column, the rest at later ones.
+#[derive(Clone, Copy)]
+struct Pivot {
+    column: u32,
+    row: u32,
+    scale: f64,
+    entries: (u32, u32),
+}
+
+/// An entry below this part of the row's largest, after others were taken out, is rounding.
+const IMPLIED: f64 = 1e-9;
+
+/// The loops of a tree and the elimination of their rows.
+#[derive(Clone, Default)]
+pub(crate) struct Loops {
+    pub closing: Vec<Closing>,
+    pub rows: usize,
+    pivots: Vec<Pivot>,
+    entries: Vec<(u32, f64)>,
+    /// What was taken out of each row: pivots with factors, by row.
+    taken: Vec<(u32, f64)>,
+    taken_of: Vec<(u32, u32)>,
+    /// The pivot of each column, or none.
+    pivot_of: Vec<u32>,
+    pub free: Vec<u32>,
+    /// N by free rate: a vector of all rates each.
+    null: Vec<f64>,
+    work: Vec<f64>,
+    touched: Vec<u32>,
+    y: Vec<f64>,
+    residual: Vec<f64>,
+    motions: Vec<Motion6>,
+    system: Vec<f64>,
+    z: Vec<f64>,
+    pub multipliers: Vec<f64>,
+}
+
+impl Loops {
+    pub fn new(closing: Vec<Closing>, rates: usize) -> Self {
+        let rows = closing.iter().map(|c| c.rows).sum();
+        Loops {
+            closing,
+            rows,
+            pivot_of: vec![NONE; rates],
+            work: vec![0.0; rates],
+            residual: vec![0.0; rows],
+            multipliers: vec![0.0; rows],
+            ..Loops::default()
+        }
+    }
+
+    /// Eliminates the rows at the present poses.
+    pub fn eliminate(&mut self, model: &Model, data: &Data) {
+        self.pivots.clear();
+        self.entries.clear();
+        self.taken.clear();
+        self.taken_of.clear();
+        self.pivot_of.fill(NONE);
+        let mut row = 0;
+        for c in 0..self.closing.len() {
+            let closing = &self.closing[c];
+            let (a, b) = (placed(model, data, closing.a), placed(model, data, closing.b));
+            let mut rows = [Row::default(); MAX_ROWS];
+            closing.model.rows(&a, &b, &mut rows);
+            let (la, lb) = (link_of(model, closing.a), link_of(model, closing.b));
+            for r in rows.iter().take(closing.rows) {
+                self.write_row(model, data, r, (la, a.x), (lb, b.x));
+                self.eliminate_row(row);
+                row += 1;
+            }
+        }
+        self.free = (0..model.rates() as u32).filter(|&c| self.pivot_of[c as usize] == NONE).collect();
+        self.find_null_space(model.rates());
+    }
+
+    /// The row as entries of the rates on the way round the loop, into `work`.
+    fn write_row(&mut self, model: &Model, data: &Data, row: &Row, a: (i64, DVec3), b: (i64, DVec3)) {
+        self.touched.clear();
+        let ((mut la, xa), (mut lb, xb)) = (a, b);
+        while la != lb {
+            // parents come before what they carry: the later of the two is not above the other
+            let (link, x, lin, ang) =
+                if la > lb { (la, xa, -row.lin, row.ang_a) } else { (lb, xb, row.lin, row.ang_b) };
+            let l = &model.links[link as usize];
+            let lever = x - data.links[link as usize].o;
+            for column in l.v as usize..l.v as usize + l.rates as usize {
+                let s = data.s[column].at(lever);
+                self.work[column] = lin.dot(s.v) + ang.dot(s.w);
+                self.touched.push(column as u32);
+            }
+            let above = if l.parent == NONE { -1 } else { i64::from(l.parent) };
+            if la > lb {
+                la = above;
+            } else {
+                lb = above;
+            }
+        }
+    }
+
+    fn eliminate_row(&mut self, row: usize) {
+        let size = self.touched.iter().fold(0.0_f64, |m, &c| m.max(self.work[c as usize].abs()));
+        let first = self.taken.len() as u32;
+        // pivots in their order: what one brings in, a later one takes out
+        let mut next: Vec<u32> =
+            self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE).collect();
+        next.sort_unstable_by(|a, b| b.cmp(a));
+        while let Some(p) = next.pop() {
+            if next.last() == Some(&p) {
+                continue;
+            }
+            let pivot = self.pivots[p as usize];
+            let factor = self.work[pivot.column as usize];
+            if factor == 0.0 {
+                continue;
+            }
+            self.taken.push((p, factor));
+            self.work[pivot.column as usize] = 0.0;
+            for e in pivot.entries.0..pivot.entries.1 {
+                let (column, value) = self.entries[e as usize];
+                if !self.touched.contains(&column) {
+                    self.touched.push(column);
+                    self.work[column as usize] = 0.0;
+                    let q = self.pivot_of[column as usize];
+                    if q != NONE {
+                        let at = next.partition_point(|&x| x > q);
+                        next.insert(at, q);
+                    }
+                }
+                self.work[column as usize] -= factor * value;
+            }
+        }
+        self.taken_of.push((first, self.taken.len() as u32));
+        let best = self
+            .touched
+            .iter()
+            .copied()
+            .max_by(|&a, &b| self.work[a as usize].abs().total_cmp(&self.work[b as usize].abs()).then(b.cmp(&a)));
+        if let Some(column) = best
+            && self.work[column as usize].abs() > IMPLIED * size
+        {
+            let scale = 1.0 / self.work[column as usize];
+            let begin = self.entries.len() as u32;
+            self.touched.sort_unstable();
+            for &c in &self.touched {
+                if c != column && self.work[c as usize] != 0.0 {
+                    self.entries.push((c, self.work[c as usize] * scale));
+                }
+            }
+            self.pivot_of[column as usize] = self.pivots.len() as u32;
+            let entries = (begin, self.entries.len() as u32);
+            self.pivots.push(Pivot { column, row: row as u32, scale, entries });
+        }
+        for &c in &self.touched {
+            self.work[c as usize] = 0.0;
+        }
+    }
+
+    fn find_null_space(&mut self, rates: usize) {
+        self.null.clear();
+        self.null.resize(self.free.len() * rates, 0.0);
+        for (j, &free) in self.free.iter().enumerate() {
+            let column = &mut self.null[j * rates..(j + 1) * rates];
+            column[free as usize] = 1.0;
+            back_substitute(&self.pivots, &self.entries, None, column);
+        }
+    }
+
+    /// Rates with J x = `right` whose free ones are zero.
+    pub fn solve(&mut self, right: &[f64], x: &mut [f64]) {
+        self.y.clear();
+        for p in &self.pivots {
+            let (first, last) = self.taken_of[p.row as usize];
+            let mut y = right[p.row as usize];
+            for &(earlier, factor) in &self.taken[first as usize..last as usize] {
+                y -= factor * self.y[earlier as usize];
+            }
+            self.y.push(y * p.scale);
+        }
+        x.fill(0.0);
+        back_substitute(&self.pivots, &self.entries, Some(&self.y), x);
+    }
+
+    /// Forces of the rows with Jᵀλ = `right`, a vector that they can make.
+    fn solve_transposed(&mut self, right: &[f64]) {
+        self.work.copy_from_slice(right);
+        self.y.clear();
+        for p in &self.pivots {
+            let y = self.work[p.column as usize];
+            for &(column, value) in &self.entries[p.entries.0 as usize..p.entries.1 as usize] {
+                self.work[column as usize] -= value * y;
+            }
+            self.y.push(y);
+        }
+        self.work.fill(0.0);
+        self.multipliers.fill(0.0);
+        for (k, p) in self.pivots.iter().enumerate().rev() {
+            let force = self.y[k] * p.scale;
+            self.multipliers[p.row as usize] = force;
+            let (first, last) = self.taken_of[p.row as usize];
+            for &(earlier, factor) in &self.taken[first as usize..last as usize] {
+                self.y[earlier as usize] -= factor * force;
+            }
+        }
+    }
+
+    /// Errors of the closing joints at the present poses; returns the largest.
+    pub fn errors(&mut self, model: &Model, data: &Data) -> f64 {
+        let mut k = 0;
+        for c in &self.closing {
+            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
+            c.model.error(&a, &b, 0.0, &mut self.residual[k..k + c.rows]);
+            k += c.rows;
+        }
+        crate::math::max_abs(self.residual.iter().copied())
+    }
+
+    /// The change of positions, to first order, that takes out the errors just found.
+    pub fn position_correction(&mut self, change: &mut [f64]) {
+        let mut right = std::mem::take(&mut self.residual);
+        right.iter_mut().for_each(|r| *r = -*r);
+        self.solve(&right, change);
+        self.residual = right;
+    }
+
+    /// Makes rates close the loops, with the motions of what is outside; `data` is driven with them.
+    pub fn velocity_correction(&mut self, model: &Model, data: &Data, change: &mut [f64]) {
+        let mut k = 0;
+        let mut right = std::mem::take(&mut self.residual);
+        for c in &self.closing {
+            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
+            let (ua, ub) = (motion(model, data, c.a), motion(model, data, c.b));
+            let mut rows = [Row::default(); MAX_ROWS];
+            c.model.rows(&a, &b, &mut rows);
+            for r in rows.iter().take(c.rows) {
+                right[k] = -r.velocity(&ua, &ub);
+                k += 1;
+            }
+        }
+        self.solve(&right, change);
+        self.residual = right;
+    }
+
+    /// Accelerations under external wrenches that keep the loops closed, at driven velocities: `data.acceleration`. The forces
+    /// of the closing rows are in `multipliers`, and every link knows what its joint transmits.
+    /// `None` if the system of the free rates is not positive definite.
+    pub fn accelerate(&mut self, model: &Model, data: &mut Data, external: &mut Vec<Wrench>) -> Option<()> {
+        // what accelerates at constant rates
+        for (k, link) in model.links.iter().enumerate() {
+            let at = &data.links[k];
+            data.links[k].a = carrier_acceleration(model, data, link, at) + at.c;
+        }
+        let mut right = std::mem::take(&mut self.residual);
+        let mut k = 0;
+        for c in &self.closing {
+            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
+            let (ua, ub) = (motion(model, data, c.a), motion(model, data, c.b));
+            let (aa, ab) = (acceleration(model, data, c.a), acceleration(model, data, c.b));
+            let mut rows = [Row::default(); MAX_ROWS];
+            c.model.rows(&a, &b, &mut rows);
+            let mut bias = [0.0; MAX_ROWS];
+            c.model.bias_acceleration(&a, &b, &ua, &ub, &mut bias);
+            for r in 0..c.rows {
+                right[k] = -(rows[r].velocity(&aa, &ab) + bias[r]);
+                k += 1;
+            }
+        }
+        let mut particular = std::mem::take(&mut data.acceleration);
+        self.solve(&right, &mut particular);
+        self.residual = right;
+        if !self.free.is_empty() {
+            rnea_driven(model, data, &particular, external);
+            let n = model.rates();
+            let z = &mut self.z;
+            z.clear();
+            for j in 0..self.free.len() {
+                let column = &self.null[j * n..(j + 1) * n];
+                z.push(-column.iter().zip(&data.force).map(|(a, b)| a * b).sum::<f64>());
+            }
+            self.free_system(model, data);
+            if !solve_positive(&mut self.system, &mut self.z) {
+                data.acceleration = particular;
+                return None;
+            }
+            for (j, z) in self.z.iter().enumerate() {
+                let column = &self.null[j * n..(j + 1) * n];
+                particular.iter_mut().zip(column).for_each(|(p, c)| *p += z * c);
+            }
+        }
+        data.acceleration = particular;
+        let accelerations = std::mem::take(&mut data.acceleration);
+        rnea_driven(model, data, &accelerations, external);
+        let force = std::mem::take(&mut data.force);
+        self.solve_transposed(&force);
+        data.force = force;
+        self.transmit(model, data);
+        data.acceleration = accelerations;
+        Some(())
+    }
+
+    /// NᵀHN by the motions that the free rates bring about.
+    fn free_system(&mut self, model: &Model, data: &Data) {
+        let (f, n, links) = (self.free.len(), model.rates(), model.links.len());
+        self.motions.clear();
+        self.motions.resize(f * links, Motion6::default());
+        self.system.clear();
+        self.system.resize(f * f, 0.0);
+        for j in 0..f {
+            let column = &self.null[j * n..(j + 1) * n];
+            for (k, link) in model.links.iter().enumerate() {
+                let at = &data.links[k];
+                let mut m = if link.parent == NONE {
+                    Motion6::default()
+                } else {
+                    self.motions[j * links + link.parent as usize].at(at.r)
+                };
+                for i in link.v as usize..link.v as usize + link.rates as usize {
+                    m += data.s[i] * column[i];
+                }
+                self.motions[j * links + k] = m;
+            }
+        }
+        for (k, link) in model.links.iter().enumerate() {
+            let inertia = super::aba::rigid(link, &data.links[k]);
+            for j in 0..f {
+                let p = inertia.times(self.motions[j * links + k]);
+                for i in j..f {
+                    self.system[i * f + j] += self.motions[i * links + k].dot(p);
+                }
+            }
+        }
+    }
+
+    /// Adds the forces of the closing rows to what the joints of the tree transmit.
+    fn transmit(&mut self, model: &Model, data: &mut Data) {
+        let mut k = 0;
+        let mut extra = vec![Force6::default(); model.links.len()];
+        for c in &self.closing {
+            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
+            let mut rows = [Row::default(); MAX_ROWS];
+            c.model.rows(&a, &b, &mut rows);
+            for r in rows.iter().take(c.rows) {
+                let force = self.multipliers[k];
+                k += 1;
+                for (body, x, lin, ang) in [(c.a, a.x, -r.lin, r.ang_a), (c.b, b.x, r.lin, r.ang_b)] {
+                    let link = link_of(model, body);
+                    if link >= 0 {
+                        let lever = x - data.links[link as usize].o;
+                        let f = lin * force;
+                        extra[link as usize] += Force6::new(ang * force + lever.cross(f), f);
+                    }
+                }
+            }
+        }
+        for k in (0..model.links.len()).rev() {
+            let f = extra[k];
+            data.links[k].p -= f;
+            let parent = model.links[k].parent;
+            if parent != NONE {
+                extra[parent as usize] += f.carried(data.links[k].r);
+            }
+        }
+    }
+}
+
+fn back_substitute(pivots: &[Pivot], entries: &[(u32, f64)], right: Option<&[f64]>, x: &mut [f64]) {
+    for (k, p) in pivots.iter().enumerate().rev() {
+        let mut sum = right.map_or(0.0, |y| y[k]);
+        for &(column, value) in &entries[p.entries.0 as usize..p.entries.1 as usize] {
+            sum -= value * x[column as usize];
+        }
+        x[p.column as usize] = sum;
+    }
+}
+
+/// Cholesky's solution in place, lower half given; false if the matrix is not positive definite.
+fn solve_positive(a: &mut [f64], b: &mut [f64]) -> bool {
+    let n = b.len();
+    for j in 0..n {
+        for k in 0..j {
+            a[j * n + j] -= a[j * n + k] * a[j * n + k];
+        }
+        if a[j * n + j].is_nan() || a[j * n + j] <= 0.0 {
+            return false;
+        }
+        a[j * n + j] = a[j * n + j].sqrt();
+        for i in j + 1..n {
+            for k in 0..j {
+                a[i * n + j] -= a[i * n + k] * a[j * n + k];
+            }
+            a[i * n + j] /= a[j * n + j];
+        }
+    }
+    for i in 0..n {
+        for k in 0..i {
+            b[i] -= a[i * n + k] * b[k];
+        }
+        b[i] /= a[i * n + i];
+    }
+    for i in (0..n).rev() {
+        for k in i + 1..n {
+            b[i] -= a[k * n + i] * b[k];
+        }
+        b[i] /= a[i * n + i];
+    }
+    true
+}
+
+/// The link of a body, or −1 for what is outside.
+fn link_of(model: &Model, body: u32) -> i64 {
+    model.link_of.get(body as usize).map_or(-1, |&l| i64::from(l))
+}
+
+fn placed(model: &Model, data: &Data, body: u32) -> Placed {
+    match link_of(model, body) {
+        -1 => data.outside[body as usize - model.movable].0,
+        link => data.links[link as usize].placed,
+    }
+}
+
+fn motion(model: &Model, data: &Data, body: u32) -> Motion {
+    match link_of(model, body) {
+        -1 => data.outside[body as usize - model.movable].1,
+        link => {
+            let (v, w) = data.velocity(link as usize);
+            Motion { v, w }
+        }
+    }
+}
+
+fn acceleration(model: &Model, data: &Data, body: u32) -> Motion {
+    match link_of(model, body) {
+        -1 => Motion::default(),
+        link => {
+            let (v, w) = data.body_acceleration(link as usize);
+            Motion { v, w }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The step in reduced coordinates against the direct method, closed forms, energy and momentum.
+
+use crate::common::{Complaints, Run, assert_close, bar, build, lump, registered, weightless};
+use crate::random_mechanism::{Ingredients, mechanism};
+use linkwork::glam::DVec3;
+use linkwork::scene::{Body, Coordinate, Joint, JointKind, WORLD};
+use linkwork::{Method, Scene, Scratch};
+
+const PLAIN: Ingredients = Ingredients {
+    bodies: 7,
+    loops: 0,
+    decades: 1.0,
+    grounded: true,
+    acting: false,
+    gears: false,
+    gravity: 9.81,
+    spin: 1.0,
+};
+
+fn reduced(scene: &Scene, h: f64) -> Run {
+    let mut run = Run::new(scene, h);
+    run.params.method = Method::Reduced;
+    run
+}
+
+/// Largest distance between the bodies of two runs, m.
+fn distance(a: &Run, b: &Run) -> f64 {
+    let at = |run: &Run| run.world.body_ids().map(|id| run.world.center_of_mass(id).unwrap()).collect::<Vec<_>>();
+    at(a).iter().zip(at(b)).fold(0.0, |m: f64, (x, y)| m.max(x.distance(y)))
+}
+
+#[test]
+fn reduced_and_direct_trajectories_meet_as_the_step_goes_to_zero() {
+    let mut complaints = Complaints::default();
+    for seed in 0..24 {
+        let with = Ingredients { grounded: seed % 3 != 0, loops: [0, 0, 1, 2][seed as usize % 4], ..PLAIN };
+        let scene = mechanism(300 + seed, with);
+        let off = [4e-3, 1e-3].map(|h| {
+            let (mut a, mut b) = (reduced(&scene, h), Run::new(&scene, h));
+            a.to(0.2);
+            b.to(0.2);
+            distance(&a, &b)
+        });
+        // two methods of second order: a quarter of the step, a sixteenth of the distance
+        complaints.unless(off[1] < 2e-4 && (off[1] < 0.12 * off[0] || off[1] < 1e-8), || {
+            format!("{}: {:.2e} and {:.2e} m", scene.name, off[0], off[1])
+        });
+    }
+}
+
+#[test]
+fn joints_of_trees_are_closed_by_construction() {
+    for seed in 0..10 {
+        let mut run = reduced(&mechanism(500 + seed, PLAIN), 1.0 / 120.0);
+        run.steps(60);
+        assert!(run.worst_error < 1e-9, "{seed}: {}", run.worst_error);
+    }
+}
+
+#[test]
+fn energy_stays_in_a_swinging_tree_and_a_linkage() {
+    for (name, settings, h, part) in [
+        ("double-pendulum", &[][..], 1.0 / 240.0, 2e-3),
+        ("four-bar", &[], 1.0 / 240.0, 2e-3),
+        ("tree", &[("bodies", 31.0)], 1.0 / 240.0, 5e-3),
+    ] {
+        let mut run = reduced(&registered(name, settings), h);
+        let before = run.energy();
+        let (mut largest, mut worst) = (run.world.energy().kinetic, 0.0_f64);
+        for _ in 0..(3.0 / h) as usize {
+            run.step();
+            largest = largest.max(run.world.energy().kinetic);
+            worst = worst.max((run.energy() - before).abs());
+        }
+        assert!(worst < part * largest, "{name}: {worst} of {largest} J");
+    }
+}
+
+#[test]
+fn what_floats_keeps_its_momentum() {
+    for seed in 0..6 {
+        let with = Ingredients { grounded: false, gravity: 0.0, spin: 3.0, loops: seed as usize % 2, ..PLAIN };
+        let mut run = reduced(&mechanism(700 + seed, with), 1.0 / 120.0);
+        let before = run.world.momentum();
+        run.steps(120);
+        let after = run.world.momentum();
+        let scale = 1.0 + before.linear.length() + before.angular.length();
+        assert!(after.linear.distance(before.linear) < 1e-9 * scale, "{seed}: {} {}", after.linear, before.linear);
+        assert!(after.angular.distance(before.angular) < 1e-9 * scale, "{seed}: {} {}", after.angular, before.angular);
+    }
+}
+
+#[test]
+fn a_thrown_tree_falls_along_a_parabola() {
+    let with = Ingredients { grounded: false, ..PLAIN };
+    let mut run = reduced(&mechanism(711, with), 1.0 / 60.0);
+    let center = |run: &Run| {
+        let (mut sum, mut mass) = (DVec3::ZERO, 0.0);
+        for id in run.world.body_ids() {
+            let m = run.world.mass(id).unwrap();
+            sum += run.world.center_of_mass(id).unwrap() * m;
+            mass += m;
+        }
+        (sum / mass, mass)
+    };
+    let ((start, mass), velocity) = (center(&run), run.world.momentum().linear);
+    run.steps(60);
+    let expected = start + velocity / mass - DVec3::Z * (0.5 * 9.81);
+    assert!(center(&run).0.distance(expected) < 1e-9, "{} {expected}", center(&run).0);
+}
+
+#[test]
+fn an_overconstrained_lift_does_not_move() {
+    for pairs in [10.0, 50.0] {
+        let mut run = reduced(&registered("scissor-lift", &[("pairs", pairs)]), 1.0 / 60.0);
+        let start: Vec<DVec3> = run.world.body_ids().map(|id| run.world.center_of_mass(id).unwrap()).collect();
+        run.steps(300);
+        let moved = run.world.body_ids().zip(&start).map(|(id, s)| run.world.center_of_mass(id).unwrap().distance(*s));
+        let moved = moved.fold(0.0, f64::max);
+        assert!(moved < 1e-6, "{pairs} pairs: {moved} m");
+    }
+}
+
+#[test]
+fn reactions_are_those_of_the_direct_method() {
+    // a pendulum let go horizontally: at first its hinge carries a quarter of its weight
+    let mut scene = Scene::new("bar");
+    scene.body(bar("bar", DVec3::ZERO, DVec3::X, 2.0));
+    scene.joint(Joint::hinge("hinge", WORLD, "bar", DVec3::ZERO, DVec3::Y));
+    let mut run = reduced(&scene, 1e-5);
+    run.step();
+    let i = 2.0 * 0.05_f64.powi(2) / 12.0;
+    let quarter = 2.0 * 9.81 * (1.0 - 0.5 / (0.5 + (2.0 / 12.0 + i) / (2.0 * 0.5)));
+    assert_close("hinge", run.reaction("hinge").wrench.force.z, quarter, 1e-3);
+    for name in ["four-bar", "double-pendulum"] {
+        let scene = registered(name, &[]);
+        let (mut a, mut b) = (reduced(&scene, 1e-4), Run::new(&scene, 1e-4));
+        a.steps(1000);
+        b.steps(1000);
+        for joint in a.world.joint_ids() {
+            let (x, y) = (a.world.reaction(joint).unwrap(), b.world.reaction(joint).unwrap());
+            if x.unique && y.unique {
+                let scale = 1.0 + y.wrench.force.length();
+                assert!(x.wrench.force.distance(y.wrench.force) < 5e-3 * scale, "{name} {joint:?}: {x:?} {y:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn springs_dampers_and_force_motors_act() {
+    // a soft spring on a slider: a period of 2π √(m/k)
+    let mut scene = weightless("spring");
+    scene.body(lump("block", 2.0).at([0.3, 0.0, 0.0]));
+    let spring = Coordinate::default().spring(8.0, 0.0, -0.3);
+    scene.joint(Joint::slider("rail", WORLD, "block", [0.3, 0.0, 0.0], DVec3::X).with(spring));
+    let mut run = reduced(&scene, 1e-3);
+    run.to(0.001 * (std::f64::consts::PI * 1000.0).round());
+    assert_close("after one period", run.position("block").x, 0.3, 1e-5);
+    // the same machine with a damper and a motor, by both methods
+    let acting = Coordinate::default().damping(0.5).motor(linkwork::scene::Motor::Force { value: 3.0 });
+    let mut scene = Scene::new("driven");
+    scene.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
+    scene.body(lump("hand", 0.5).at([1.0, 0.0, 0.0]));
+    scene.joint(Joint::hinge("shoulder", WORLD, "arm", DVec3::ZERO, DVec3::Y).with(acting));
+    scene.joint(
+        Joint::new(JointKind::Universal, "wrist", "arm", "hand")
+            .at([0.75, 0.0, 0.0])
+            .axis(DVec3::Y)
+            .second_axis(DVec3::Z),
+    );
+    let (mut a, mut b) = (reduced(&scene, 1e-3), Run::new(&scene, 1e-3));
+    a.to(0.5);
+    b.to(0.5);
+    assert!(distance(&a, &b) < 1e-4, "{}", distance(&a, &b));
+}
+
+#[test]
+fn what_the_tree_cannot_do_is_done_by_the_direct_method() {
+    // a limit: the same bits
+    let mut scene = Scene::new("stop");
+    scene.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
+    let limit = Coordinate::default().limit(Some(-0.3), Some(0.3));
+    scene.joint(Joint::hinge("hinge", WORLD, "arm", DVec3::ZERO, DVec3::Y).with(limit));
+    let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), Run::new(&scene, 1.0 / 60.0));
+    a.steps(60);
+    b.steps(60);
+    assert_eq!(a.world.state_hash(), b.world.state_hash());
+}
+
+#[test]
+fn working_memory_is_not_state_in_reduced_coordinates_either() {
+    for scene in [registered("four-bar", &[]), registered("tree", &[("bodies", 15.0)]), mechanism(41, PLAIN)] {
+        let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), reduced(&scene, 1.0 / 60.0));
+        for _ in 0..40 {
+            a.step();
+            b.step();
+            b.scratch = Scratch::default();
+            assert_eq!(a.world.state_hash(), b.world.state_hash(), "{}", scene.name);
+        }
+    }
+}
+
+#[test]
+fn a_body_on_a_turning_table_is_carried_along() {
+    // a kinematic carrier: the direct method is the witness
+    let mut scene = Scene::new("table");
+    scene.body(Body::kinematic("table").moving([0.2, 0.0, 0.0], [0.0, 0.0, 1.0]));
+    scene.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
+    scene.joint(Joint::hinge("hinge", "table", "arm", [0.2, 0.0, 0.0], DVec3::Y));
+    let (mut a, mut b) = (reduced(&scene, 1e-3), Run::new(&scene, 1e-3));
+    a.to(0.5);
+    b.to(0.5);
+    assert!(distance(&a, &b) < 1e-5, "{}", distance(&a, &b));
+    assert!(build(&scene).census().mechanisms == 1);
+}
