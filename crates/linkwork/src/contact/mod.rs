@@ -7,12 +7,8 @@
 mod bounce;
 pub mod collision;
 mod cone;
-pub mod collision;
-mod cone;
 mod free;
 pub mod lcp;
-mod listing;
-mod look;
 mod listing;
 mod look;
 mod newton;
