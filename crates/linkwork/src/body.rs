@@ -25,6 +25,9 @@ pub(crate) struct BodyState {
     pub memory: Accelerations,
     /// Whether it touched something in the last step: then its velocities are those of the middle of that step.
     pub supported: bool,
+    /// How long it has been at rest, s, and whether it sleeps.
+    pub at_rest: f64,
+    pub asleep: bool,
     pub gravity_scale: f64,
     pub linear_damping: f64,
     pub angular_damping: f64,
@@ -48,6 +51,10 @@ pub(crate) struct Accelerations {
 impl BodyState {
     pub fn is_dynamic(&self) -> bool {
         self.kind == BodyKind::Dynamic
+    }
+
+    pub fn wake(&mut self) {
+        (self.asleep, self.at_rest) = (false, 0.0);
     }
 
     pub fn placed(&self) -> Placed {

@@ -120,6 +120,8 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         w: DVec3::ZERO,
         memory: Accelerations::default(),
         supported: false,
+        at_rest: 0.0,
+        asleep: false,
         gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, None)?,
         linear_damping: scalar(&at("linear_damping"), body.linear_damping, DAMPING_UNIT)?,
         angular_damping: scalar(&at("angular_damping"), body.angular_damping, DAMPING_UNIT)?,
@@ -148,6 +150,7 @@ impl World {
         }
         namer.bodies.insert(name, id);
         self.graph_version += 1;
+        self.wake_all();
         Ok(id)
     }
 
@@ -190,6 +193,7 @@ impl World {
         }
         namer.joints.insert(name, id);
         self.graph_version += 1;
+        self.wake_all();
         Ok(id)
     }
 
@@ -417,6 +421,7 @@ impl World {
             self.remove_joint(joint);
         }
         self.graph_version += 1;
+        self.wake_all();
         true
     }
 
@@ -431,6 +436,7 @@ impl World {
             self.remove_joint(coupling);
         }
         self.graph_version += 1;
+        self.wake_all();
         true
     }
 
@@ -473,6 +479,7 @@ impl World {
             *slot = new;
         }
         self.graph_version += 1;
+        self.wake_all();
         self.disturbed = true;
         self.forget_memory();
         Ok(())
@@ -509,11 +516,15 @@ impl World {
     /// Sets gravity, m/s².
     pub fn set_gravity(&mut self, gravity: [f64; 3]) -> Checked<()> {
         self.gravity = bounded("gravity", gravity.into(), 1e6, "m/s²")?;
+        self.wake_all();
         Ok(())
     }
 
+    /// A body to be changed, awake.
     fn body_mut(&mut self, id: BodyId) -> Checked<&mut BodyState> {
-        self.bodies.get_mut(id).ok_or_else(|| gone("body"))
+        let body = self.bodies.get_mut(id).ok_or_else(|| gone("body"))?;
+        body.wake();
+        Ok(body)
     }
 
     /// Puts a body somewhere else. The joints of its mechanism are closed again before the next step, which moves other bodies too.
@@ -659,6 +670,7 @@ impl World {
             }
         }
         *self.drive_mut(id, coordinate)? = new;
+        self.wake_all();
         if let Some(joint) = self.joints.get_mut(id) {
             let known = joint.model.coordinates;
             let same = |c: &Coordinate| c.of.as_deref().or(known.first().map(|k| k.0)) == Some(coordinate);

@@ -26,6 +26,8 @@ pub struct StepParams {
     /// How far joints are closed at the end of every step, m and rad. 1e-9: a thousandth of a micrometre, and still a
     /// hundred thousand times the rounding of coordinates of a few metres.
     pub joint_tolerance: f64,
+    /// Whether what has come to rest sleeps until something disturbs it: it costs nothing then, and does not move at all.
+    pub sleeping: bool,
     /// A clock, s, if the report is to have stage times; the engine has none of its own.
     pub clock: Option<fn() -> f64>,
 }
@@ -33,7 +35,7 @@ pub struct StepParams {
 impl StepParams {
     /// The defaults at a step size, s.
     pub fn new(dt: f64) -> Self {
-        StepParams { dt, method: Method::Direct, tolerance: None, joint_tolerance: 1e-9, clock: None }
+        StepParams { dt, method: Method::Direct, tolerance: None, joint_tolerance: 1e-9, sleeping: false, clock: None }
     }
 
     /// Checks the numbers.

@@ -162,6 +162,8 @@ pub struct StepReport {
     pub penetration_m: f64,
     /// How far contacts are from their law after the solve, as a velocity, m/s.
     pub contact_residual: f64,
+    /// Bodies that sleep.
+    pub sleeping: usize,
     /// Rows that others imply.
     pub redundant_rows: usize,
     /// Substeps of the error control, summed over the mechanisms.

@@ -58,9 +58,13 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     let mut report = StepReport::default();
     let all = Active { mechanisms: vec![true; scratch.mechanisms.len()], free: vec![true; scratch.free.len()] };
     scratch.contacts.begin();
+    if !params.sleeping && world.bodies.iter().any(|(_, b)| b.asleep) {
+        world.wake_all();
+    }
     let driven = kinematic_bodies(world);
     let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
     round.run(world, scratch, &all, params.dt, &mut report)?;
+    report.sleeping = world.bodies.iter().filter(|(_, b)| b.asleep).count();
     report.redundant_rows = scratch.mechanisms.iter().map(Mechanism::redundant_rows).sum();
     place_kinematic_bodies(world, &driven, params.dt);
     world.end_step(params.dt);
@@ -92,6 +96,10 @@ impl Round<'_> {
 
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         contacts.find(world, mechanisms, free, active, h);
+        let mut active = active.clone();
+        if params.sleeping && self.halvings == 0 {
+            contacts.let_sleep(world, mechanisms, free, &mut active);
+        }
         for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| active.mechanisms[*k]) {
             mechanism.timer.start(params.clock);
             mechanism.gather(&world.bodies, &world.joints, world.gravity);
@@ -131,6 +139,9 @@ impl Round<'_> {
             }
         }
         contacts.scatter(&mut world.bodies);
+        if params.sleeping && late.is_empty() && self.halvings == 0 {
+            contacts.fall_asleep(world, mechanisms, free, h);
+        }
         if late.is_empty() {
             return Ok(());
         }

@@ -53,6 +53,9 @@ struct Island {
     mechanisms: Vec<u32>,
     free: Vec<u32>,
     manifolds: Vec<u32>,
+    /// Slots of all its bodies, and whether they sleep.
+    bodies: Vec<u32>,
+    asleep: bool,
     /// How many of them were seen where the step begins.
     seen: usize,
     problem: Problem,
@@ -77,6 +80,16 @@ struct Island {
     fastest: f64,
     /// Of each mechanism: iterations that closed its joints.
     closings: Vec<Option<u32>>,
+}
+
+impl Island {
+    fn collect_bodies(&mut self, mechanisms: &[Mechanism], free: &[u32]) {
+        self.bodies.clear();
+        for &m in &self.mechanisms {
+            self.bodies.extend_from_slice(mechanisms[m as usize].movable_bodies());
+        }
+        self.bodies.extend(self.free.iter().map(|&k| free[k as usize]));
+    }
 }
 
 /// Working memory of contacts, and the islands of the present step.
@@ -181,6 +194,7 @@ impl Contacts {
                 island.mechanisms.clear();
                 island.free.clear();
                 island.manifolds.clear();
+                island.asleep = false;
                 self.count += 1;
             }
             self.islands[self.island_of[root] as usize].manifolds.push(k as u32);
@@ -224,6 +238,10 @@ impl Contacts {
         let mut report = ContactReport::default();
         for k in 0..self.count {
             let mut island = std::mem::take(&mut self.islands[k]);
+            if island.asleep {
+                self.islands[k] = island;
+                continue;
+            }
             if !self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut report) {
                 island.mechanisms.iter().for_each(|&m| late.mechanisms[m as usize] = true);
                 island.free.iter().for_each(|&k| late.free[k as usize] = true);
@@ -231,6 +249,52 @@ impl Contacts {
             self.islands[k] = island;
         }
         report
+    }
+
+    /// Finds what sleeps: islands of sleeping bodies that nothing moving reaches, and sleepers that touch nothing. What
+    /// sleeps is no longer active; what shares an island with something awake wakes.
+    pub fn let_sleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &mut Active) {
+        for k in 0..self.count {
+            let mut island = std::mem::take(&mut self.islands[k]);
+            island.collect_bodies(mechanisms, free);
+            let driven = |slot: u32| {
+                let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
+                body.is_some_and(|b| b.v != DVec3::ZERO || b.w != DVec3::ZERO)
+            };
+            let disturbed = island.manifolds.iter().any(|&m| {
+                let m = &world.collisions.manifolds[m as usize];
+                driven(m.a) || driven(m.b)
+            });
+            island.asleep = !disturbed && world.all_asleep(&island.bodies);
+            if !island.asleep {
+                let sleepers = island.bodies.iter().filter_map(|&slot| world.body_at(slot as usize));
+                let sleepers: Vec<_> = sleepers.filter(|&id| world.is_asleep(id)).collect();
+                sleepers.into_iter().for_each(|id| world.wake(id));
+            }
+            self.islands[k] = island;
+        }
+        for (k, mechanism) in mechanisms.iter().enumerate() {
+            active.mechanisms[k] &= !world.all_asleep(mechanism.movable_bodies());
+        }
+        for (k, slot) in free.iter().enumerate() {
+            active.free[k] &= !world.all_asleep(std::slice::from_ref(slot));
+        }
+    }
+
+    /// Lets what has been at rest fall asleep, after a step.
+    pub fn fall_asleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], dt: f64) {
+        world.note_rest(dt);
+        for island in self.islands[..self.count].iter().filter(|i| !i.asleep) {
+            world.fall_asleep(&island.bodies);
+        }
+        for (_, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| !self.touches(*k)) {
+            world.fall_asleep(mechanism.movable_bodies());
+        }
+        for (k, slot) in free.iter().enumerate() {
+            if !self.free_touches(k, mechanisms.len()) {
+                world.fall_asleep(std::slice::from_ref(slot));
+            }
+        }
     }
 
     /// How the mechanisms of islands advanced.

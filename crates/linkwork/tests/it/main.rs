@@ -31,5 +31,6 @@ mod reduced_step;
 mod reference;
 mod scenes;
 mod shapes;
+mod sleeping;
 mod springs;
 mod tops;

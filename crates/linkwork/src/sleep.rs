@@ -1,0 +1,60 @@
+//! Sleep: what has come to rest is left alone until something disturbs it.
+//!
+//! Islands (and mechanisms and bodies that touch nothing) whose bodies have been slower than [`REST_SPEED`] for [`REST_TIME`] fall
+//! asleep together: their velocities become zero, and they are not advanced. They wake together when a body of theirs is changed, pushed
+//! or struck by the user, or comes within reach of something that moves.
+
+use crate::handle::BodyId;
+use crate::math::max_abs;
+use crate::world::World;
+use glam::DVec3;
+
+/// Slower than this counts as rest, m/s (angular velocity by the radius of gyration).
+const REST_SPEED: f64 = 1e-3;
+/// How long it must last, s.
+const REST_TIME: f64 = 0.5;
+
+impl World {
+    /// Whether a body sleeps. Only with [`crate::StepParams::sleeping`].
+    pub fn is_asleep(&self, id: BodyId) -> bool {
+        self.bodies.get(id).is_some_and(|b| b.asleep)
+    }
+
+    /// Wakes a body, and with it what it is joined to and touches.
+    pub fn wake(&mut self, id: BodyId) {
+        if let Some(body) = self.bodies.get_mut(id) {
+            body.wake();
+        }
+    }
+
+    /// Wakes every body.
+    pub fn wake_all(&mut self) {
+        self.bodies.iter_mut().for_each(|(_, body)| body.wake());
+    }
+
+    /// Whether all bodies of a group sleep.
+    pub(crate) fn all_asleep(&self, slots: &[u32]) -> bool {
+        slots.iter().all(|&slot| self.bodies.at(slot as usize).is_some_and(|b| b.asleep))
+    }
+
+    /// Notes how long a body has been at rest.
+    pub(crate) fn note_rest(&mut self, dt: f64) {
+        for (_, body) in self.bodies.iter_mut().filter(|(_, b)| b.is_dynamic() && !b.asleep) {
+            let gyration = (max_abs(body.mass.moments.to_array()) / body.mass.mass).sqrt();
+            let speed = body.v.length() + body.w.length() * gyration;
+            body.at_rest = if speed < REST_SPEED { body.at_rest + dt } else { 0.0 };
+        }
+    }
+
+    /// Puts a group to sleep if all of it has been at rest for long enough.
+    pub(crate) fn fall_asleep(&mut self, slots: &[u32]) {
+        let tired = |slot: &u32| self.bodies.at(*slot as usize).is_some_and(|b| b.at_rest >= REST_TIME);
+        if !slots.iter().all(tired) {
+            return;
+        }
+        for &slot in slots {
+            let Some(body) = self.bodies.at_mut(slot as usize) else { continue };
+            (body.asleep, body.v, body.w) = (true, DVec3::ZERO, DVec3::ZERO);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What rests may sleep, and wakes when it should.
+
+use crate::common::Run;
+use crate::contact::{cuboid, ground, sphere};
+use linkwork::StepParams;
+use linkwork::glam::DVec3;
+use linkwork::scene::{Body, BodyKind, Coordinate, Joint, Motor, Scene, WORLD};
+
+const H: f64 = 1.0 / 60.0;
+
+fn asleep(scene: &Scene, after: f64) -> Run {
+    let mut run = Run::new(scene, H);
+    run.params = StepParams { sleeping: true, ..run.params };
+    run.to(after);
+    run
+}
+
+fn stack() -> Scene {
+    let mut scene = Scene::new("stack");
+    scene.body(ground(0.5));
+    for k in 0..4 {
+        scene.body(cuboid(&format!("box{k}"), [1.0; 3], 0.5).at([0.0, 0.0, 0.5 + k as f64]));
+    }
+    scene
+}
+
+fn sleeps(run: &Run, body: &str) -> bool {
+    run.world.is_asleep(run.body(body))
+}
+
+#[test]
+fn a_stack_falls_asleep_and_does_not_move_at_all() {
+    let mut run = asleep(&stack(), 3.0);
+    assert!((0..4).all(|k| sleeps(&run, &format!("box{k}"))));
+    assert_eq!(run.step().sleeping, 4);
+    let before: Vec<DVec3> = (0..4).map(|k| run.position(&format!("box{k}"))).collect();
+    run.steps(600);
+    for (k, at) in before.iter().enumerate() {
+        assert_eq!(run.position(&format!("box{k}")), *at, "box {k}");
+        assert_eq!(run.velocity(&format!("box{k}")), DVec3::ZERO);
+    }
+    // what it bears is still told
+    let weight: f64 = run.world.contacts().map(|c| c.force.z).fold(0.0, f64::max);
+    assert!(weight > 0.0);
+}
+
+#[test]
+fn without_the_option_nothing_sleeps() {
+    let mut run = Run::new(&stack(), H);
+    run.to(3.0);
+    assert!((0..4).all(|k| !sleeps(&run, &format!("box{k}"))));
+}
+
+#[test]
+fn sleepers_wake_when_something_hits_them() {
+    let mut scene = stack();
+    scene.body(sphere("ball", 0.2, 0.5).with_mass(500.0).at([-40.0, 0.0, 3.5]).moving([9.64, 0.0, 20.0], [0.0; 3]));
+    let mut run = asleep(&scene, 3.0);
+    assert!(sleeps(&run, "box3"));
+    let before = run.position("box3");
+    run.to(5.5);
+    assert!(run.position("box3").distance(before) > 0.1, "box3 at {} stayed where it was", run.position("box3"));
+}
+
+#[test]
+fn sleepers_wake_when_pushed_or_when_their_support_goes() {
+    let mut run = asleep(&stack(), 3.0);
+    let top = run.body("box3");
+    run.world.apply_central_force(top, DVec3::X * 1e4).unwrap();
+    run.step();
+    assert!(!sleeps(&run, "box0"), "the whole stack wakes");
+    run.to(8.0);
+    assert!(sleeps(&run, "box0"));
+    let lowest = run.body("box0");
+    assert!(run.world.remove_body(lowest));
+    run.to(9.0);
+    assert!(run.position("box1").z < 0.6, "box1 at {}", run.position("box1"));
+}
+
+#[test]
+fn a_hanging_machine_sleeps_until_its_motor_is_set() {
+    let mut scene = Scene::new("arm");
+    scene.body(
+        Body::new("arm")
+            .with_density(1000.0)
+            .shape(linkwork::scene::Geometry::Box { size: [0.1, 0.1, 1.0] })
+            .at([0.0, 0.0, -0.5]),
+    );
+    let friction = Coordinate { friction: 1.0, ..Coordinate::of("angle") };
+    scene.joint(Joint::hinge("shoulder", WORLD, "arm", DVec3::ZERO, DVec3::Y).with(friction));
+    let mut run = asleep(&scene, 2.0);
+    assert!(sleeps(&run, "arm"));
+    let shoulder = run.joint("shoulder");
+    run.world.set_motor(shoulder, "angle", Some(Motor::Velocity { target: 1.0, max_force: None })).unwrap();
+    run.to(3.0);
+    assert!(!sleeps(&run, "arm"));
+    assert!((run.value_of("shoulder", "angle") - 1.0).abs() < 0.05, "{}", run.value_of("shoulder", "angle"));
+}
+
+#[test]
+fn a_moving_platform_keeps_what_it_carries_awake() {
+    let mut scene = Scene::new("belt");
+    let belt = Body { kind: BodyKind::Kinematic, ..cuboid("belt", [4.0, 1.0, 0.2], 0.5) };
+    scene.body(belt.moving([0.5, 0.0, 0.0], [0.0; 3]));
+    scene.body(cuboid("box", [0.5; 3], 0.5).at([0.0, 0.0, 0.35]).moving([0.5, 0.0, 0.0], [0.0; 3]));
+    let run = asleep(&scene, 2.0);
+    assert!(!sleeps(&run, "box"));
+    assert!((run.position("box").x - 1.0).abs() < 1e-3, "{}", run.position("box"));
+}
