@@ -102,6 +102,9 @@ pub struct StepOptions {
     /// Control the error of the motion to this tolerance (m and rad per step) instead of taking one step per dt
     #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
     pub tolerance: Option<f64>,
+    /// Let what has come to rest sleep until something disturbs it
+    #[arg(long)]
+    pub sleep: bool,
 }
 
 /// What to simulate, and what to keep of it.
@@ -176,6 +179,9 @@ pub struct ViewOptions {
     /// Control the error of the motion to this tolerance (m and rad per step)
     #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
     pub tolerance: Option<f64>,
+    /// Let what has come to rest sleep until something disturbs it
+    #[arg(long)]
+    pub sleep: bool,
     /// Start with the time standing still
     #[arg(long)]
     pub paused: bool,

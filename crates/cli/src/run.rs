@@ -94,6 +94,7 @@ fn simulate(
     let params = StepParams {
         method: options.stepping.method.method(),
         tolerance: options.stepping.tolerance,
+        sleeping: options.stepping.sleep,
         ..StepParams::new(schedule.dt)
     };
     let mut scratch = Scratch::default();

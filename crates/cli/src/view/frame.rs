@@ -19,6 +19,7 @@
 //! | 3 | reactions: force and torque on b (6 f32 a joint; zeros for a coupling) |
 //! | 4 | contacts: [`CONTACT_NUMBERS`](linkwork_io::recording::CONTACT_NUMBERS) f32 each |
 //! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
+//! | 7 | sleeping bodies: 1 for each that does (1 byte a body) |
 //! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
 //!
 //! Pages skip kinds they do not know.
@@ -80,6 +81,9 @@ impl Moment<'_> {
             section(&mut out, 4, |out| {
                 contact_numbers(self.world, self.bodies).into_iter().for_each(|numbers| reals(out, numbers))
             });
+        }
+        if watch.sleeping {
+            section(&mut out, 7, |out| out.extend(self.bodies.iter().map(|&id| u8::from(self.world.is_asleep(id)))));
         }
         if !watch.joints.is_empty() {
             section(&mut out, 5, |out| watch.joints.iter().for_each(|&k| self.joint(out, k)));
@@ -193,8 +197,14 @@ mod tests {
         assert_eq!(&plain[..4], [b'L', 1, 1, 0]);
         let x_of_body_5 = &plain[80 + 12 * 5..][..4];
         assert_eq!(x_of_body_5, 5.0f32.to_le_bytes());
-        let everything =
-            Watch { velocities: true, reactions: true, contacts: true, bodies: vec![1, 9999], joints: vec![3] };
+        let everything = Watch {
+            velocities: true,
+            reactions: true,
+            contacts: true,
+            sleeping: true,
+            bodies: vec![1, 9999],
+            joints: vec![3],
+        };
         assert!(bytes(&everything).len() < 64_000, "{}", bytes(&everything).len());
     }
 }

@@ -50,8 +50,13 @@ fn session(options: &ViewOptions) -> Result<session::Published, Failure> {
         Source::find(&scene)?.build()?;
         Err(Failure::failed(problem, ""))
     })?;
-    let settings =
-        Settings { dt: options.dt, method: options.method, tolerance: options.tolerance, playing: !options.paused };
+    let settings = Settings {
+        dt: options.dt,
+        method: options.method,
+        tolerance: options.tolerance,
+        sleeping: options.sleep,
+        playing: !options.paused,
+    };
     Session::start(stage, settings)
         .map_err(|error| Failure::failed(format!("the simulation cannot be started: {error}"), ""))
 }

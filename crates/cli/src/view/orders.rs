@@ -112,6 +112,8 @@ pub struct Watch {
     pub reactions: bool,
     /// Contacts.
     pub contacts: bool,
+    /// Which bodies sleep.
+    pub sleeping: bool,
 }
 
 /// A page shows numbers of a few things at once.

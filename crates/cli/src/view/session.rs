@@ -62,6 +62,8 @@ pub struct Settings {
     pub method: MethodName,
     /// Error control.
     pub tolerance: Option<f64>,
+    /// Whether what has come to rest sleeps.
+    pub sleeping: bool,
     /// Whether time runs from the beginning.
     pub playing: bool,
 }
@@ -135,8 +137,12 @@ impl Session {
         let published =
             Published { frame: frames, scene: scenes, status: statuses, warnings, notices: notices.clone(), orders };
         let dt = settings.dt.unwrap_or_else(|| stage.dt());
-        let params =
-            StepParams { method: settings.method.method(), tolerance: settings.tolerance, ..StepParams::new(dt) };
+        let params = StepParams {
+            method: settings.method.method(),
+            tolerance: settings.tolerance,
+            sleeping: settings.sleeping,
+            ..StepParams::new(dt)
+        };
         let now = Instant::now();
         let mut session = Session {
             stage,
@@ -391,6 +397,7 @@ impl Session {
             all.velocities |= watch.velocities;
             all.reactions |= watch.reactions;
             all.contacts |= watch.contacts;
+            all.sleeping |= watch.sleeping;
         }
         for numbers in [&mut all.bodies, &mut all.joints] {
             numbers.sort_unstable();

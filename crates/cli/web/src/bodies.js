@@ -6,6 +6,7 @@ import { describeShape, shapeMatrix } from './geometry.js';
 const STATIC = new Color('#94948e');
 const KINEMATIC = new Color('#7d8fa3');
 const SELECTED = new Color('#ff3d7f');
+const ASLEEP = new Color('#6d7285');
 const PALETTE = ['#e9a337', '#528bb5', '#cd624d', '#70a16c', '#8d7ab0', '#606e7d'].map((c) => new Color(c));
 
 /** Colours far apart for any number of mechanisms or pieces. */
@@ -68,6 +69,7 @@ export class Bodies {
     if (index === this.selected) return SELECTED;
     if (body.kind === 'static') return STATIC;
     if (body.kind === 'kinematic') return KINEMATIC;
+    if (this.sleeping?.[index]) return ASLEEP;
     if (this.colouring === 'mechanisms') return distinct(body.mechanism ?? 0);
     return PALETTE[index % PALETTE.length];
   }
@@ -78,6 +80,15 @@ export class Bodies {
       owner.forEach((index, k) => mesh.setColorAt(k, this.arePieces && index !== this.selected ? distinct(piece[k]) : this.colourOf(index)));
       if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
     }
+  }
+
+  /** Bodies that sleep lose their colour; `sleeping` has a number for each body, or is null. */
+  showSleeping(sleeping) {
+    const before = this.sleeping ?? null;
+    if (sleeping === null && before === null) return;
+    if (sleeping && before && sleeping.every((on, k) => on === before[k])) return;
+    this.sleeping = sleeping;
+    this.paint();
   }
 
   select(index) {

@@ -19,7 +19,7 @@ const [TURN, SHIFT, TIP, AXES] = [new Quaternion(), new Vector3(), new Vector3()
 export class Overlays {
   constructor(scene) {
     this.scene = scene;
-    this.shown = { joints: false, frames: false, velocities: false, reactions: false, contacts: false };
+    this.shown = { joints: false, frames: false, velocities: false, reactions: false, contacts: false, sleeping: false };
     this.lines = new Lines();
     this.points = new Points(new BufferGeometry(), new PointsMaterial({ size: 9, sizeAttenuation: false, color: AXIS, depthTest: false, transparent: true }));
     this.points.renderOrder = 11;

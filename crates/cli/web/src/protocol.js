@@ -34,6 +34,7 @@ export function decodeFrame(buffer, reuse) {
     velocities: null,
     reactions: null,
     contacts: null,
+    sleeping: null,
     joints: new Map(),
     twists: new Map(),
   };
@@ -71,6 +72,10 @@ function section(frame, kind, buffer, view, at, length, reuse) {
     case 4:
       if (length % (4 * CONTACT_NUMBERS)) return false;
       frame.contacts = new Float32Array(buffer, at, length / 4);
+      return true;
+    case 7:
+      if (length !== n) return false;
+      frame.sleeping = new Uint8Array(buffer, at, n);
       return true;
     case 5:
       return watchedJoints(frame.joints, view, at, length);

@@ -34,6 +34,7 @@ export class Replay {
     if (!recording.complete) notify('The recording was cut off; what is there is shown.');
     const { description } = recording;
     description.lowest = lowest(recording);
+    view.cannotShow(['sleeping'], 'recordings do not say what sleeps');
     if (!recording.hasForces) view.withoutForces('not in this recording');
     view.describe(description);
     const parameters = Object.entries(description.parameters).map(([key, value]) => `${key} = ${value}`).join(', ');

@@ -13,7 +13,7 @@ import { Stage } from './stage.js';
 const CHARTS_PERIOD = 90; // ms
 const LIGHT_PERIOD = 12; // frames
 const TOGGLES = [
-  ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['shadows', 'shadows'],
+  ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['sleeping', 'sleeping bodies'], ['shadows', 'shadows'],
 ];
 
 export class View {
@@ -74,7 +74,11 @@ export class View {
   /** A recording of an older version has no forces. */
   withoutForces(why) {
     this.inspector.hasForces = false;
-    for (const key of ['reactions', 'contacts']) {
+    this.cannotShow(['reactions', 'contacts'], why);
+  }
+
+  cannotShow(keys, why) {
+    for (const key of keys) {
       find(`toggle-${key}`).disabled = true;
       find(`toggle-${key}`).parentElement.title = why;
     }
@@ -111,8 +115,8 @@ export class View {
   /** Tells the model what has to be sent. */
   watch() {
     const { body, joint } = this.selected;
-    const { velocities, reactions, contacts } = this.overlays.shown;
-    this.act.watch({ bodies: body === null ? [] : [body], joints: joint === null ? [] : [joint], velocities, reactions, contacts });
+    const { velocities, reactions, contacts, sleeping } = this.overlays.shown;
+    this.act.watch({ bodies: body === null ? [] : [body], joints: joint === null ? [] : [joint], velocities, reactions, contacts, sleeping });
   }
 
   /** A new scene; the camera looks at all of it when its first frame is there. */
@@ -231,6 +235,7 @@ export class View {
     this.frame = frame;
     this.pointer.frame = frame;
     this.bodies.place(frame);
+    this.bodies.showSleeping(this.overlays.shown.sleeping ? frame.sleeping : null);
     this.pieces?.place(frame);
     if (isFirst) {
       this.stage.frameScene(this.bodies.bounds(), this.floorHeight(frame));
