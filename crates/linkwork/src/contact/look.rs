@@ -184,6 +184,7 @@ impl Contacts {
         h: f64,
     ) {
         let bounded = island.problem.entries.split_off(island.rows.len());
+        let before = island.problem.entries.len();
         for Unseen { manifold, normal, points } in unseen {
             let pair = world.collisions.manifolds[*manifold as usize];
             let mut added = pair.with_points(*normal, points);
@@ -207,6 +208,7 @@ impl Contacts {
             island.manifolds.push(world.collisions.manifolds.len() as u32);
             world.collisions.manifolds.push(added);
         }
+        island.first_roll += island.problem.entries.len() - before;
         island.problem.entries.extend(bounded);
     }
 

@@ -14,6 +14,7 @@ mod look;
 mod newton;
 mod problem;
 mod rigid;
+mod rolling;
 mod solve;
 
 pub(crate) use listing::Touch;
@@ -65,6 +66,9 @@ struct Island {
     /// Of each contact: its rows, de Saxcé's μ|v_t| that its target takes off, and how much the way bends its gap at the
     /// end of the step away from what its velocity says, m.
     rows: Vec<[Row; 3]>,
+    /// Rolling and spinning friction, and where its entries begin.
+    rolls: Vec<rolling::Roll>,
+    first_roll: usize,
     /// Joints of mechanisms that are solved body by body, and of each its mechanism and its first row there.
     joints: Vec<Entry>,
     joint_rows: Vec<(u32, u32)>,
@@ -327,6 +331,7 @@ impl Contacts {
         for &m in &island.mechanisms {
             self.add_bounded(&mut island.problem, mechanisms, m);
         }
+        self.add_rolling(island, world, mechanisms);
         island.problem.entries.extend_from_slice(&island.joints);
         self.guess_joints(island, mechanisms);
         self.guess(island, world, mechanisms, first_state);
@@ -634,13 +639,23 @@ impl Contacts {
 
     /// Gives the impulse of one point to both bodies.
     fn push_point(&mut self, mechanisms: &mut [Mechanism], manifold: &Manifold, rows: &[Row; 3], impulse: &[f64; 3]) {
+        for slot in [manifold.a, manifold.b] {
+            let unit = self.unit[slot as usize];
+            if unit != NONE {
+                self.pushed[unit as usize] |= impulse[0] > 0.0;
+            }
+        }
+        self.push_rows(mechanisms, manifold, rows, impulse);
+    }
+
+    /// Gives impulses along rows to both bodies of a manifold.
+    fn push_rows(&mut self, mechanisms: &mut [Mechanism], manifold: &Manifold, rows: &[Row], impulse: &[f64]) {
         for (slot, is_b) in [(manifold.a, false), (manifold.b, true)] {
             let unit = self.unit[slot as usize];
             let local = self.local[slot as usize] as usize;
             if unit == NONE {
                 continue;
             }
-            self.pushed[unit as usize] |= impulse[0] > 0.0;
             for (row, &p) in rows.iter().zip(impulse) {
                 if (unit as usize) < mechanisms.len() {
                     mechanisms[unit as usize].push(row, p, local, is_b);
@@ -698,6 +713,7 @@ impl Contacts {
             }
             world.collisions.manifolds[k as usize] = updated;
         }
+        self.push_rolling(island, world, mechanisms);
         let mut bounded = island.problem.entries[contacts..].iter();
         for &m in &island.mechanisms {
             let mechanism = &mut mechanisms[m as usize];

@@ -5,6 +5,7 @@
 //! are rows of the same problem, and where rigid contacts contradict each other.
 
 use super::problem::{Entry, Law, Problem};
+use super::rolling::bound_rolling;
 use super::{ContactReport, Contacts, Island, rigid};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::rows::Row;
@@ -36,6 +37,8 @@ const OVERLOAD: f64 = 1.5;
 
 /// Softness of joints and bounded rows among soft contacts, in units of their own mobility: each round takes out all but this.
 const JOINT_SOFTNESS: f64 = 1e-5;
+/// Relative change of a bound of rolling friction that is not worth another round.
+const ROLL_TOLERANCE: f64 = 1e-3;
 /// What may be left of a joint's velocity, relative to the fastest that meets; positions are closed exactly afterwards.
 const JOINT_TOLERANCE: f64 = 1e-5;
 
@@ -102,7 +105,7 @@ fn solve_rigidly(island: &mut Island, h: f64, report: &mut ContactReport) -> boo
 }
 
 fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
-    let Island { problem, newton, z, slips, rows, work, .. } = island;
+    let Island { problem, newton, z, slips, rows, work, rolls, first_roll, .. } = island;
     let contacts = rows.len();
     newton.prepare(problem);
     work.measure_mobility(problem);
@@ -120,8 +123,9 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
         report.residual = report.residual.max(outcome.residual);
         let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
         let stiffened = stiffen(&mut problem.entries[..contacts], h);
+        let rolled = bound_rolling(problem, rolls, *first_roll) > ROLL_TOLERANCE;
         let open = work.largest_residual(problem, contacts) > JOINT_TOLERANCE * island.fastest;
-        if !slipped && !stiffened && !open {
+        if !slipped && !stiffened && !open && !rolled {
             island.solved = outcome.converged;
             break;
         }

@@ -277,3 +277,50 @@ fn a_smooth_ball_rebounds_to_the_square_of_its_restitution() {
         }
     }
 }
+
+fn ball_with(resist: impl Fn(Shape) -> Shape) -> Body {
+    let shape = resist(Shape::new(Geometry::Sphere { radius: 0.2 }).friction(0.8));
+    Body::new("ball").with_density(1000.0).placed_shape(shape).at([0.0, 0.0, 0.2])
+}
+
+/// With a torque c m g against rolling: a (m R + I/R) = −c m g/R · R, so a = −c g/(1.4 R).
+#[test]
+fn rolling_friction_brings_a_ball_to_rest_where_it_should() {
+    let mut wrong = Complaints::default();
+    let (lever, radius, speed) = (0.004, 0.2, 1.0);
+    for h in [1.0 / 240.0, 1.0 / 60.0] {
+        let mut scene = Scene::new("rolling");
+        scene.body(ground(0.8));
+        let ball = ball_with(|s| Shape { rolling_friction: lever, ..s });
+        scene.body(ball.moving([speed, 0.0, 0.0], [0.0, speed / radius, 0.0]));
+        let mut run = Run::new(&scene, h);
+        let deceleration = lever * G / (1.4 * radius);
+        run.to(0.5 * speed / deceleration);
+        wrong.close(&format!("half way, h = {h}"), run.velocity("ball").x, 0.5 * speed, 0.02);
+        run.to(1.5 * speed / deceleration);
+        let distance = speed * speed / (2.0 * deceleration);
+        wrong.close(&format!("distance, h = {h}"), run.position("ball").x, distance, 0.01 * distance);
+        let stopped = run.position("ball");
+        run.to(3.0 * speed / deceleration);
+        wrong.near("it stays", run.position("ball"), stopped, 1e-4);
+    }
+}
+
+/// A torque c m g against I ω̇ = 0.4 m R² ω̇.
+#[test]
+fn spinning_friction_stops_a_spinning_ball() {
+    let mut wrong = Complaints::default();
+    let (lever, radius, spin) = (0.002, 0.2, 5.0);
+    let mut scene = Scene::new("spinning");
+    scene.body(ground(0.8));
+    let ball = ball_with(|s| Shape { spinning_friction: lever, ..s });
+    scene.body(ball.moving([0.0; 3], [0.0, 0.0, spin]));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    let deceleration = lever * G / (0.4 * radius * radius);
+    run.to(0.5 * spin / deceleration);
+    let twist = run.world.velocity(run.body("ball")).unwrap();
+    wrong.close("half way", twist.angular.z, 0.5 * spin, 0.05);
+    run.to(2.0 * spin / deceleration);
+    let twist = run.world.velocity(run.body("ball")).unwrap();
+    wrong.close("at rest", twist.angular.length(), 0.0, 1e-4);
+}
