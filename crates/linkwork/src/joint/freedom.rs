@@ -164,7 +164,12 @@ impl Freedom {
         let near = |new: f64, old: f64| new + std::f64::consts::TAU * ((old - new) / std::f64::consts::TAU).round();
         match self.turn {
             Turn::None => {}
-            Turn::Axis | Turn::Helix => turn[0] = near(2.0 * at.q.z.atan2(at.q.w), turn[0]),
+            Turn::Axis => turn[0] = near(2.0 * at.q.z.atan2(at.q.w), turn[0]),
+            Turn::Helix => {
+                // the displacement knows how many turns were made
+                let counted = if m.lead.abs() > 1e-9 { at.d.z / m.lead } else { turn[0] };
+                turn[0] = near(2.0 * at.q.z.atan2(at.q.w), counted);
+            }
             Turn::Cross => {
                 let z_b = at.q * DVec3::Z;
                 let z_a = at.q.inverse() * DVec3::Z;

@@ -12,6 +12,7 @@
 use super::layout::Source;
 use super::{Advance, MOST_HALVINGS, Mechanism, hat};
 use crate::joint::Motion;
+use crate::joint::freedom::Slide;
 use crate::joint::rows::{Part, Row};
 use crate::math::Wrench;
 use crate::params::StepParams;
@@ -23,9 +24,11 @@ use glam::DVec3;
 const MOST_FREE: usize = 64;
 /// h²k/m and h d/m of a spring or damper up to which it may be explicit.
 const SOFT_BOUND: f64 = 0.25;
-/// Repetitions of the second half kick, and the change of a position (m, rad) that the next one would make at which they end.
+/// Repetitions of the second half kick, and the change of a position (m, rad) that the next one would make at which they end:
+/// at a frame's step far below the error of the step, and falling with its third power as that error does.
 const MOST_REPEATS: usize = 6;
-const REPEATED_TO: f64 = 1e-9;
+const REPEATED_TO: f64 = 1e-7;
+const FRAME: f64 = 1.0 / 60.0;
 /// Iterations that close the loops.
 const MOST_CLOSING: usize = 12;
 
@@ -37,6 +40,8 @@ pub(super) struct Tree {
     /// Whether the step can be taken at all.
     fit: bool,
     floats: bool,
+    /// Whether the last step ended well, so that poses and factor belong together.
+    is_settled: bool,
     /// The node (of the layout) of each link's joint, or none; and the nodes of the closing joints.
     node_of_link: Vec<Option<u32>>,
     closing_nodes: Vec<u32>,
@@ -65,7 +70,12 @@ impl Mechanism {
             if self.is_unfit_for_reduced(&tree, h) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
         self.tree = Some(tree);
         match taken {
-            Some(Some(iterations)) => self.taken(h, StepKind::Accurate, None, iterations),
+            Some(Some(iterations)) => {
+                let advance = self.taken(h, StepKind::Accurate, None, iterations);
+                // nobody has measured them yet
+                self.errors_hold = false;
+                advance
+            }
             Some(None) if halvings < MOST_HALVINGS => {
                 let first = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
                 let second = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
@@ -116,6 +126,7 @@ impl Mechanism {
             loops: (!closing.is_empty()).then(|| Loops::new(closing, rates)),
             fit,
             floats: !grounded,
+            is_settled: false,
             node_of_link,
             closing_nodes,
             neutral: model.neutral(),
@@ -141,6 +152,7 @@ impl Mechanism {
         self.robust.kept_force.copy_from_slice(&self.force);
         let energy = self.energy_at_start();
         self.enter_tree(tree);
+        tree.is_settled = false;
         let before = tree.floats.then(|| adaptor::centroidal(&tree.model, &tree.data));
 
         // half kick
@@ -166,10 +178,13 @@ impl Mechanism {
 
         // half kick, repeated until it fits its own end
         let mut repeats = 0;
+        let repeated_to = (REPEATED_TO * (h / FRAME).powi(3)).max(1e-14);
         loop {
             adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
             tree.close_velocities();
-            self.loads_at(tree, true);
+            if self.loads_vary() {
+                self.loads_at(tree, true);
+            }
             tree.accelerate(repeats > 0)?;
             repeats += 1;
             let mut worst = 0.0_f64;
@@ -178,7 +193,7 @@ impl Mechanism {
                 worst = worst.max((new - tree.trial[k]).abs());
                 tree.trial[k] = new;
             }
-            if worst * h <= REPEATED_TO || repeats >= MOST_REPEATS {
+            if worst * h <= repeated_to || repeats >= MOST_REPEATS {
                 break;
             }
             if !worst.is_finite() {
@@ -203,6 +218,8 @@ impl Mechanism {
         }
         self.remember_impulses(None);
         self.remember_accelerations(h);
+        // a mechanism that floats was shifted after its factor was found
+        tree.is_settled = !tree.floats;
         Some(closing + repeats as u32)
     }
 
@@ -228,13 +245,16 @@ impl Mechanism {
     /// Positions and rates of the tree from the mechanism's poses and velocities.
     fn enter_tree(&mut self, tree: &mut Tree) {
         let movable = self.layout.movable;
-        for (link, at) in tree.model.links.iter_mut().zip(&mut tree.data.links) {
+        let mut changed = false;
+        for link in &mut tree.model.links {
             let i = &self.inertia[link.body as usize];
+            changed |= (link.mass, link.moments) != (i.mass, i.moments);
             (link.mass, link.moments) = (i.mass, i.moments);
-            at.v = Default::default();
         }
         for (k, outside) in tree.data.outside.iter_mut().enumerate() {
-            *outside = (self.pose[movable + k], self.outside[movable + k]);
+            let placed = &self.pose[movable + k];
+            changed |= (outside.0.x, outside.0.q) != (placed.x, placed.q);
+            *outside = (*placed, self.outside[movable + k]);
         }
         for k in 0..self.layout.bodies.len() {
             tree.motions[k] = self.motion(k as u32);
@@ -242,10 +262,13 @@ impl Mechanism {
         // every step starts from the same turn: what is kept between steps is the world's state alone
         tree.q.copy_from_slice(&tree.neutral);
         adaptor::read_positions(&tree.model, &self.pose, &mut tree.q);
-        adaptor::place_at(&tree.model, &mut tree.data, &self.pose, &tree.q);
-        match &mut tree.loops {
-            Some(loops) => loops.eliminate(&tree.model, &tree.data),
-            None => adaptor::factor(&tree.model, &mut tree.data),
+        // where the last step ended, its factor serves this one: the same numbers give the same factor
+        if changed || !tree.stands_at(&self.pose) {
+            adaptor::place_at(&tree.model, &mut tree.data, &self.pose, &tree.q);
+            match &mut tree.loops {
+                Some(loops) => loops.eliminate(&tree.model, &tree.data),
+                None => adaptor::factor(&tree.model, &mut tree.data),
+            }
         }
         adaptor::read_rates(&tree.model, &tree.data, &tree.motions, &mut tree.v);
         adaptor::drive(&tree.model, &mut tree.data, &tree.v);
@@ -282,6 +305,13 @@ impl Mechanism {
         for (k, s) in self.layout.soft.iter().enumerate() {
             self.force[s.row as usize] = tree.soft_force[k];
         }
+    }
+
+    /// Whether loads depend on where the bodies are and how they move.
+    fn loads_vary(&self) -> bool {
+        !self.layout.soft.is_empty()
+            || !self.linear.force_motors.is_empty()
+            || self.inertia.iter().any(|i| i.linear_damping > 0.0 || i.angular_damping > 0.0)
     }
 
     /// Loads, damping, springs and force motors on the bodies of the tree as it is placed and driven. `moved`: at the end of the
@@ -332,6 +362,16 @@ impl Tree {
                 Some(())
             }
         }
+    }
+
+    /// Whether the tree is placed and factorised at these poses.
+    fn stands_at(&self, poses: &[crate::math::Placed]) -> bool {
+        // a rod's rates are measured in a frame that its positions carry along
+        self.is_settled
+            && self.model.links.iter().zip(&self.data.links).all(|(link, at)| {
+                let p = &poses[link.body as usize];
+                (at.placed.x, at.placed.q) == (p.x, p.q) && link.freedom.slide != Slide::Sphere
+            })
     }
 
     /// Poses at the present positions, loops closed to a tolerance; returns the iterations.

@@ -214,3 +214,19 @@ fn a_body_on_a_turning_table_is_carried_along() {
     assert!(distance(&a, &b) < 1e-5, "{}", distance(&a, &b));
     assert!(build(&scene).census().mechanisms == 1);
 }
+
+#[test]
+fn a_screw_keeps_its_turns() {
+    // a nut jumped by a pitch after half a turn: its angle was read from the pose alone, which does not know of turns
+    let mut scene = weightless("screw");
+    scene.body(lump("nut", 1.0).moving([0.0; 3], [0.0, 0.0, 10.0]));
+    let mut screw = Joint::new(JointKind::Screw, "screw", WORLD, "nut").at(DVec3::ZERO).axis(DVec3::Z);
+    screw.pitch = Some(0.1);
+    scene.joint(screw);
+    let mut run = reduced(&scene, 1.0 / 120.0);
+    let rate = run.rate_of("screw", "angle");
+    run.to(2.0);
+    assert_close("angle", run.value_of("screw", "angle"), 2.0 * rate, 1e-6);
+    assert_close("height", run.position("nut").z, 2.0 * rate * 0.1 / std::f64::consts::TAU, 1e-7);
+    assert!(run.worst_error < 1e-9);
+}

@@ -8,25 +8,46 @@
 //! once friction slides. Without friction and with A symmetric positive semidefinite the algorithm ends with a solution if
 //! there is one; with friction it may find none (Baraff 1994, section 7), which is told and not hidden.
 
-use super::{Bounds, Failure, Problem, Solution};
+use super::{Bounds, Failure, Problem, Solution, dot};
 
 /// A pivot below this part of the row's own response is rounding.
 const PIVOT: f64 = 1e-11;
+/// A velocity below this part of the largest term of w is zero.
+const AT_REST: f64 = 1e-13;
 
 /// Solves by pivots, one row after the other.
 pub fn dantzig(problem: &Problem) -> Result<Solution, Failure> {
     problem.check()?;
-    let mut d = Dantzig::new(problem);
-    let n = problem.rows();
+    // rows that almost imply each other can make a bad basis: another order finds another one
+    let first = attempt(problem, PIVOT, false);
+    if first.is_ok() {
+        return first;
+    }
+    let second = attempt(problem, 1e2 * PIVOT, true);
+    if second.is_ok() {
+        return second;
+    }
+    attempt(problem, 1e4 * PIVOT, false).or(first)
+}
+
+fn attempt(problem: &Problem, pivot: f64, backwards: bool) -> Result<Solution, Failure> {
+    let mut d = Dantzig::new(problem, pivot);
     let rank = |row: usize| match problem.bounds[row] {
         Bounds::Equality => 0,
         Bounds::Unilateral | Bounds::Box { .. } => 1,
         Bounds::Friction { .. } => 2,
     };
-    let mut order: Vec<usize> = (0..n).collect();
+    let mut order: Vec<usize> = (0..problem.rows()).collect();
+    if backwards {
+        order.reverse();
+    }
     order.sort_by_key(|&row| rank(row));
     for row in order {
-        d.bring_in(row)?;
+        match d.bring_in(row) {
+            // sides may change back and forth where a row is at rest but for rounding: the residual tells
+            Err(Failure::NotConverged { best }) => return problem.judged(best.x, best.iterations),
+            brought_in => brought_in?,
+        }
     }
     d.polish();
     let (x, pivots) = (d.x, d.pivots);
@@ -72,10 +93,14 @@ struct Dantzig<'p> {
     right: Vec<f64>,
     pivots: usize,
     most: usize,
+    /// A response below this part of the row's own is rounding.
+    pivot: f64,
+    /// The largest term of b and of the velocities that the rows at hand started from.
+    size: f64,
 }
 
 impl<'p> Dantzig<'p> {
-    fn new(problem: &'p Problem<'p>) -> Self {
+    fn new(problem: &'p Problem<'p>, pivot: f64) -> Self {
         let n = problem.rows();
         let mut friction = vec![Vec::new(); n];
         for (row, bounds) in problem.bounds.iter().enumerate() {
@@ -106,6 +131,8 @@ impl<'p> Dantzig<'p> {
             right: vec![0.0; n],
             pivots: 0,
             most: 50 + 20 * n,
+            pivot,
+            size: problem.b.iter().fold(0.0, |m: f64, e| m.max(e.abs())),
         }
     }
 
@@ -133,6 +160,7 @@ impl<'p> Dantzig<'p> {
     }
 
     fn bring_in(&mut self, row: usize) -> Result<(), Failure> {
+        self.size = self.size.max(self.w[row].abs());
         let (lo, hi) = self.problem.range(row, &self.x);
         if self.problem.bounds[row] != Bounds::Equality {
             // at rest against a bound from the start
@@ -150,6 +178,12 @@ impl<'p> Dantzig<'p> {
                 let x = std::mem::take(&mut self.x);
                 let residual = super::residual(self.problem, &x);
                 return Err(Failure::NotConverged { best: Solution { x, residual, iterations: self.pivots } });
+            }
+            if self.w[row].abs() <= AT_REST * self.size {
+                // at rest but for rounding: going on would only change sides back and forth
+                self.w[row] = 0.0;
+                self.join(row);
+                return Ok(());
             }
             self.pivots += 1;
             let up = if self.w[row] < 0.0 { 1.0 } else { -1.0 };
@@ -205,7 +239,7 @@ impl<'p> Dantzig<'p> {
         }
         for p in 0..k {
             let line = &self.inverse[p * self.n..p * self.n + k];
-            let sum: f64 = line.iter().zip(&self.right[..k]).map(|(a, b)| a * b).sum();
+            let sum = dot(line, &self.right[..k]);
             self.dx[self.clamped[p]] = -sum;
         }
         for s in 0..self.n {
@@ -218,7 +252,7 @@ impl<'p> Dantzig<'p> {
         }
         for i in 0..self.n {
             let line = &self.problem.a[i * self.n..(i + 1) * self.n];
-            self.dw[i] = line.iter().zip(&self.dx).map(|(a, x)| a * x).sum();
+            self.dw[i] = dot(line, &self.dx);
         }
         for &c in &self.clamped {
             self.dw[c] = 0.0;
@@ -248,7 +282,7 @@ impl<'p> Dantzig<'p> {
                     let sign = if self.place[i] == Place::AtLow { 1.0 } else { -1.0 };
                     let rate = self.dw[i] * sign;
                     let response = self.a(i, i).abs().max(f64::MIN_POSITIVE);
-                    if rate < -PIVOT * (response * own).sqrt() {
+                    if rate < -self.pivot * (response * own).sqrt() {
                         let t = (self.w[i] * sign).max(0.0) / -rate;
                         offer(if self.is_idle_friction(i) { Event::Turns(i) } else { Event::Joins(i) }, t);
                     }
@@ -256,7 +290,7 @@ impl<'p> Dantzig<'p> {
                 _ => {}
             }
         }
-        if self.dw[row] * up > PIVOT * own {
+        if self.dw[row] * up > self.pivot * own {
             offer(Event::Done, -self.w[row] / self.dw[row]);
         }
         if self.problem.bounds[row] != Bounds::Equality
@@ -325,7 +359,7 @@ impl<'p> Dantzig<'p> {
         }
         for i in 0..k {
             let line = &self.inverse[i * n..i * n + k];
-            self.left[i] = line.iter().zip(&self.right[..k]).map(|(a, b)| a * b).sum();
+            self.left[i] = dot(line, &self.right[..k]);
         }
         let denominator = 1.0 + self.left[p];
         if denominator.abs() < 1e-12 {
@@ -351,10 +385,10 @@ impl<'p> Dantzig<'p> {
         let mut schur = self.response(i, i);
         for p in 0..k {
             let line = &self.inverse[p * n..p * n + k];
-            self.left[p] = line.iter().zip(&self.right[..k]).map(|(a, b)| a * b).sum();
+            self.left[p] = dot(line, &self.right[..k]);
             schur -= self.response(i, self.clamped[p]) * self.left[p];
         }
-        if schur.abs() <= PIVOT * self.a(i, i).abs() {
+        if schur.abs() <= self.pivot * self.a(i, i).abs() {
             self.place[i] = Place::Out;
             return;
         }

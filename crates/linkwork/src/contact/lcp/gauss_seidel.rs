@@ -1,6 +1,6 @@
 //! Projected Gauss–Seidel: every row in turn takes the force that would satisfy it alone, cut to its bounds.
 
-use super::{Failure, Problem, Solution, residual};
+use super::{Failure, Problem, Solution, dot, residual};
 
 /// How often the residual is looked at, in sweeps: it costs as much as one.
 const LOOK: usize = 8;
@@ -20,7 +20,7 @@ pub fn gauss_seidel(problem: &Problem, guess: &[f64], sweeps: usize, tolerance: 
                 x[i] = x[i].clamp(lo, hi);
                 continue;
             }
-            let w = problem.b[i] + row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>();
+            let w = problem.b[i] + dot(row, &x);
             x[i] = (x[i] - w / own).clamp(lo, hi);
         }
         if sweep % LOOK == 0 || sweep == sweeps {

@@ -34,13 +34,14 @@ const PIVOT: f64 = 1e-11;
 pub fn lemke(problem: &Problem) -> Result<Solution, Failure> {
     problem.check()?;
     let n = problem.rows();
-    let reduced = eliminate_equalities(problem)?;
+    let mut reduced = eliminate_equalities(problem)?;
+    let unit = reduced.normalise(problem);
     let mut stands = Vec::new();
     let mut position = vec![usize::MAX; n];
     let floor = |row: usize| match problem.bounds[row] {
         // a force without a floor starts from its ceiling, turned over
-        Bounds::Box { lo, hi } if lo == f64::NEG_INFINITY => (hi, -1.0),
-        Bounds::Box { lo, .. } => (lo, 1.0),
+        Bounds::Box { lo, hi } if lo == f64::NEG_INFINITY => (hi / unit[row], -1.0),
+        Bounds::Box { lo, .. } => (lo / unit[row], 1.0),
         _ => (0.0, 1.0),
     };
     for row in (0..n).filter(|&r| reduced.kept[r]) {
@@ -50,12 +51,12 @@ pub fn lemke(problem: &Problem) -> Result<Solution, Failure> {
                 let plus = stands.len();
                 stands.push(Stands::Force { row, sign: 1.0 });
                 stands.push(Stands::Force { row, sign: -1.0 });
-                stands.push(Stands::Cone { normal, mu, plus });
+                stands.push(Stands::Cone { normal, mu: mu * unit[normal] / unit[row], plus });
             }
             Bounds::Box { lo, hi } => {
                 stands.push(Stands::Force { row, sign: floor(row).1 });
                 if lo.is_finite() && hi.is_finite() {
-                    stands.push(Stands::Ceiling { of: stands.len() - 1, room: hi - lo });
+                    stands.push(Stands::Ceiling { of: stands.len() - 1, room: (hi - lo) / unit[row] });
                 }
             }
             _ => stands.push(Stands::Force { row, sign: 1.0 }),
@@ -111,6 +112,7 @@ pub fn lemke(problem: &Problem) -> Result<Solution, Failure> {
             x[row] += sign * z;
         }
     }
+    x.iter_mut().zip(&unit).for_each(|(x, u)| *x *= u);
     reduced.put_back(&mut x);
     problem.judged(x, pivots)
 }
@@ -133,6 +135,34 @@ struct Reduced {
 }
 
 impl Reduced {
+    /// Measures forces and velocities of every row so that it answers its own force by one; returns the units of force. A row
+    /// that the equalities imply answers nothing.
+    fn normalise(&mut self, problem: &Problem) -> Vec<f64> {
+        let n = self.b.len();
+        let scale = problem.b.iter().fold(0.0_f64, |s, e| s.max(e.abs()));
+        let mut unit = vec![1.0; n];
+        for k in (0..n).filter(|&k| self.kept[k]) {
+            let own = self.a[k * n + k];
+            if own > 1e-12 * problem.a[k * n + k] {
+                unit[k] = 1.0 / own.sqrt();
+                continue;
+            }
+            for j in 0..n {
+                (self.a[k * n + j], self.a[j * n + k]) = (0.0, 0.0);
+            }
+            if self.b[k].abs() <= 1e-11 * scale {
+                self.b[k] = 0.0;
+            }
+        }
+        for i in 0..n {
+            self.b[i] *= unit[i];
+            for j in 0..n {
+                self.a[i * n + j] *= unit[i] * unit[j];
+            }
+        }
+        unit
+    }
+
     fn put_back(&self, x: &mut [f64]) {
         for (row, factors, constant) in self.eliminated.iter().rev() {
             x[*row] = constant + factors.iter().zip(x.iter()).map(|(f, x)| f * x).sum::<f64>();
@@ -203,6 +233,16 @@ fn standard(matrix: &[f64], q: &[f64], m: usize) -> Result<(Vec<f64>, usize), Fa
     }
     let mut basis: Vec<usize> = (0..m).collect();
     let artificial = 2 * m;
+    let scale = q.iter().fold(0.0_f64, |s, e| s.max(e.abs()));
+    let finished = |t: &[f64], basis: &[usize]| {
+        let mut z = vec![0.0; m];
+        for (i, &b) in basis.iter().enumerate() {
+            if (m..2 * m).contains(&b) {
+                z[b - m] = t[i * width + 2 * m + 1].max(0.0);
+            }
+        }
+        z
+    };
     let mut row = 0;
     for i in 1..m {
         let ratio = |i: usize| t[i * width + 2 * m + 1] / -t[i * width + artificial];
@@ -210,28 +250,27 @@ fn standard(matrix: &[f64], q: &[f64], m: usize) -> Result<(Vec<f64>, usize), Fa
             row = i;
         }
     }
+    // the artificial force at first, its largest
+    let start = -t[row * width + 2 * m + 1] / t[row * width + artificial].abs();
+    let start = start.abs();
     let mut entering = artificial;
     let most = 50 + 20 * m;
     for pivots in 1..=most {
         pivot(&mut t, width, m, row, entering);
         let leaving = std::mem::replace(&mut basis[row], entering);
-        if leaving == artificial {
-            let mut z = vec![0.0; m];
-            for (i, &b) in basis.iter().enumerate() {
-                if (m..2 * m).contains(&b) {
-                    z[b - m] = t[i * width + 2 * m + 1].max(0.0);
-                }
-            }
-            return Ok((z, pivots));
+        // driven out, or down to rounding, after which pivots mean nothing
+        let spent = |i: &usize| (t[i * width + 2 * m + 1] / start.max(f64::MIN_POSITIVE)).abs() < 1e-13;
+        if leaving == artificial || basis.iter().position(|&b| b == artificial).as_ref().is_some_and(spent) {
+            return Ok((finished(&t, &basis), pivots));
         }
         entering = if leaving < m { leaving + m } else { leaving - m };
         let column = |i: usize| t[i * width + entering];
         let largest = (0..m).fold(0.0_f64, |s, i| s.max(column(i).abs()));
         let mut best: Option<usize> = None;
-        for i in (0..m).filter(|&i| column(i) > PIVOT * largest.max(1e-300)) {
+        for i in (0..m).filter(|&i| column(i) > PIVOT * largest.max(1e-3)) {
             best = Some(match best {
                 None => i,
-                Some(b) if lexicographically_less(&t, width, m, i, b, entering, &basis, artificial) => i,
+                Some(b) if lexicographically_less(&t, width, m, i, b, entering, &basis, artificial, scale) => i,
                 Some(b) => b,
             });
         }
@@ -251,12 +290,13 @@ fn lexicographically_less(
     entering: usize,
     basis: &[usize],
     artificial: usize,
+    scale: f64,
 ) -> bool {
     let (ci, ck) = (t[i * width + entering], t[k * width + entering]);
     let of = |row: usize, c: f64, column: usize| t[row * width + column] / c;
     let (a, b) = (of(i, ci, 2 * m + 1), of(k, ck, 2 * m + 1));
-    let tie = 1e-13 * (a.abs() + b.abs()) + 1e-300;
-    if (a - b).abs() > tie {
+    let rounding = 1e-13 / ci.min(ck);
+    if (a - b).abs() > 1e-12 * (a.abs() + b.abs()) + scale * rounding {
         return a < b;
     }
     if basis[i] == artificial || basis[k] == artificial {
@@ -264,7 +304,7 @@ fn lexicographically_less(
     }
     for column in 0..m {
         let (a, b) = (of(i, ci, column), of(k, ck, column));
-        if (a - b).abs() > 1e-13 * (a.abs() + b.abs()) {
+        if (a - b).abs() > 1e-12 * (a.abs() + b.abs()) + rounding {
             return a < b;
         }
     }

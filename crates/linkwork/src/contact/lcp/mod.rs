@@ -120,7 +120,7 @@ impl Problem<'_> {
     /// w = Ax + b.
     pub fn velocities(&self, x: &[f64]) -> Vec<f64> {
         let n = self.rows();
-        (0..n).map(|i| self.b[i] + self.a[i * n..(i + 1) * n].iter().zip(x).map(|(a, x)| a * x).sum::<f64>()).collect()
+        (0..n).map(|i| self.b[i] + dot(&self.a[i * n..(i + 1) * n], x)).collect()
     }
 
     /// The bounds of a row at the present forces.
@@ -187,6 +187,23 @@ impl Problem<'_> {
             Err(Failure::NotConverged { best: solution })
         }
     }
+}
+
+/// The product of two vectors in eight partial sums, which the processor adds side by side: the same bits every time.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let mut rest = 0.0;
+    for (x, y) in a_chunks.remainder().iter().zip(b_chunks.remainder()) {
+        rest += x * y;
+    }
+    for (x, y) in a_chunks.zip(b_chunks) {
+        for k in 0..LANES {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// What a solution may miss, as a part of the largest term of w.
