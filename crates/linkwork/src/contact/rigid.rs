@@ -107,7 +107,7 @@ pub(super) fn solve(
     let mut best = residual;
     let (mut softness, mut idle) = (SOFTNESS, 0);
     for round in 0..MOST_ROUNDS {
-        let correct = !lagged && !(cold && round == 0);
+        let correct = !(lagged || cold && round == 0);
         work.last.clear();
         work.last.extend(problem.entries.iter().map(|e| e.impulse));
         for (k, e) in problem.entries.iter_mut().enumerate() {
