@@ -70,5 +70,7 @@ pub use math::{Pose, Twist, Wrench};
 
 mod linalg;
 
+pub mod ode;
+
 pub use glam;
 pub use scene::Scene;

@@ -22,6 +22,7 @@ mod joints;
 mod limits;
 mod motors;
 mod observing;
+mod ode;
 mod pendulums;
 mod reactions;
 mod reference;
