@@ -116,6 +116,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         angular_damping: scalar(&at("angular_damping"), body.angular_damping, 0.0)?,
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
+        pushed: None,
         shapes: body.shapes.clone(),
         colliders: colliders.into(),
         warnings,

@@ -71,6 +71,7 @@ pub use math::{Pose, Twist, Wrench};
 mod linalg;
 
 pub mod ode;
+pub mod particle;
 
 pub use glam;
 pub use scene::Scene;

@@ -8,6 +8,7 @@ use crate::error::{BuildError, SceneError, StepError};
 use crate::handle::{Arena, BodyId, JointId, kinds};
 use crate::joint::{JointState, SystemChoice};
 use crate::observe::Assembly;
+use crate::particle::couple::SystemState;
 use crate::scene::Scene;
 use crate::step::Scratch;
 use glam::DVec3;
@@ -39,6 +40,8 @@ pub struct World {
     pub(crate) touched: Vec<Touch>,
     pub(crate) touching: Vec<Touch>,
     pub(crate) last_step: f64,
+    /// Systems of particles.
+    pub(crate) particles: Vec<SystemState>,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -54,6 +57,7 @@ pub struct Snapshot {
     collisions: Collisions,
     touches: (Vec<Touch>, Vec<Touch>, f64),
     graph_version: u64,
+    particles: Vec<SystemState>,
 }
 
 impl World {
@@ -74,6 +78,7 @@ impl World {
             touched: Vec::new(),
             touching: Vec::new(),
             last_step: f64::INFINITY,
+            particles: Vec::new(),
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -103,6 +108,9 @@ impl World {
         if problems.is_empty() {
             problems = world.assemble(|joint| format!("joints[{}]", joint.scene_index));
         }
+        if problems.is_empty() {
+            problems = world.insert_particles(&scene.particles);
+        }
         if problems.is_empty() { Ok(world) } else { Err(BuildError { problems }) }
     }
 
@@ -124,13 +132,26 @@ impl World {
             collisions: self.collisions.clone(),
             touches: (self.touched.clone(), self.touching.clone(), self.last_step),
             graph_version: self.graph_version,
+            particles: self.particles.clone(),
         }
     }
 
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
-        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions, touches, graph_version } =
-            snapshot.clone();
+        let Snapshot {
+            bodies,
+            joints,
+            gravity,
+            time,
+            posed,
+            disturbed,
+            collides,
+            collisions,
+            touches,
+            graph_version,
+            particles,
+        } = snapshot.clone();
+        self.particles = particles;
         (self.bodies, self.joints) = (bodies, joints);
         (self.collides, self.collisions) = (collides, collisions);
         (self.touched, self.touching, self.last_step) = touches;

@@ -19,6 +19,7 @@ mod double_pendulum;
 mod excavator;
 mod four_bar;
 mod joints;
+mod particles;
 mod peaucellier;
 mod pyramid;
 mod scissor_lift;
@@ -72,19 +73,30 @@ impl Entry {
 /// Every scene, in the order in which they are listed.
 pub fn all() -> &'static [Entry] {
     static ENTRIES: &[Entry] = &[
+        particles::rods::BEAD,
         car::ENTRY,
+        particles::fabric::SPHERE,
+        particles::fabric::STRANDBEEST,
         crane_load::ENTRY,
         double_pendulum::ENTRY,
         excavator::ENTRY,
+        particles::fabric::FLAG,
         four_bar::ENTRY,
+        particles::fabric::HAMMOCK,
         joints::ENTRY,
+        particles::rods::PENDULUMS,
         peaucellier::ENTRY,
         pyramid::ENTRY,
+        particles::ropes::BRIDGE,
+        particles::ropes::CRANE,
         scissor_lift::ENTRY,
         spider::ENTRY,
+        particles::springs::BLOCK,
+        particles::springs::MESH,
         tree::STAR,
         stewart::ENTRY,
         strandbeest::ENTRY,
+        particles::rods::TINKERTOYS,
         top::ENTRY,
         tree::TREE,
         tube::ENTRY,

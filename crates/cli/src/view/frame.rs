@@ -20,12 +20,13 @@
 //! | 4 | contacts: [`CONTACT_NUMBERS`] f32 each |
 //! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
 //! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
+//! | 7 | particles, system by system: positions (3 f32 each) |
 //!
 //! Pages skip kinds they do not know.
 
 use super::orders::Watch;
 use linkwork::{BodyId, JointId, World};
-use linkwork_io::recording::{Stats, pack_orientation};
+use linkwork_io::recording::{Stats, pack_orientation, particle_positions};
 use std::collections::HashMap;
 
 /// Point, normal (from a to b) and force on b in the world, depth (m), and the numbers of bodies a and b.
@@ -90,6 +91,11 @@ impl Moment<'_> {
         }
         if !watch.bodies.is_empty() {
             section(&mut out, 6, |out| watch.bodies.iter().for_each(|&k| self.body(out, k)));
+        }
+        if self.world.particle_system_count() > 0 {
+            section(&mut out, 7, |out| {
+                particle_positions(self.world).for_each(|p| reals(out, p.as_vec3().to_array()));
+            });
         }
         out
     }

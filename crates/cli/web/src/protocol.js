@@ -34,6 +34,7 @@ export function decodeFrame(buffer, reuse) {
     velocities: null,
     reactions: null,
     contacts: null,
+    points: null,
     joints: new Map(),
     twists: new Map(),
   };
@@ -76,6 +77,10 @@ function section(frame, kind, buffer, view, at, length, reuse) {
       return watchedJoints(frame.joints, view, at, length);
     case 6:
       return watchedBodies(frame.twists, view, at, length);
+    case 7:
+      if (length % 12) return false;
+      frame.points = new Float32Array(buffer, at, length / 4);
+      return true;
     default:
       return true; // of a newer server
   }

@@ -13,7 +13,7 @@ export class Replay {
   constructor(load) {
     document.body.classList.add('is-replay');
     const nothing = () => {};
-    this.view = new View({ drag: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: nothing }, false);
+    this.view = new View({ drag: nothing, dragParticle: nothing, nailParticle: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: nothing }, false);
     this.time = 0;
     this.playing = false;
     this.speed = 1;

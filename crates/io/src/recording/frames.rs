@@ -54,7 +54,7 @@ fn is_turning(turn: &[[u16; 3]]) -> bool {
     turn.iter().any(|words| *words != turn[0])
 }
 
-fn column(bytes: &mut Vec<u8>, words: impl Iterator<Item = u16> + Clone) {
+pub(super) fn column(bytes: &mut Vec<u8>, words: impl Iterator<Item = u16> + Clone) {
     let differences = words.scan(0u16, |last, word| {
         let difference = word.wrapping_sub(*last);
         *last = word;
@@ -123,11 +123,12 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
             .zip(orientations)
             .map(|(position, orientation)| Pose { position, orientation })
             .collect(),
+        particles: Vec::new(),
     };
     Ok(moments.map(frame).collect())
 }
 
-struct Bytes<'a>(&'a [u8]);
+pub(super) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
@@ -136,13 +137,13 @@ impl<'a> Bytes<'a> {
         Ok(head)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    fn column(&mut self, count: usize) -> Result<Vec<u16>, String> {
+    pub fn column(&mut self, count: usize) -> Result<Vec<u16>, String> {
         let (low, high) = (self.take(count)?, self.take(count)?);
         let mut word = 0u16;
         let sum = |(&low, &high): (&u8, &u8)| {

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `D` | the [`Description`] as JSON; the first block |
 //! | `F` | frames, see below |
+//! | `P` | particles of the frames before it, if there are any |
 //! | `E` | events as JSON: what the engine warned of, and when |
 //! | `Z` | nothing; the recording was completed |
 //!
@@ -19,16 +20,20 @@
 
 mod describe;
 mod frames;
+mod points;
 mod quantise;
 mod read;
 mod write;
 
-pub use describe::{BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription};
+pub use describe::{
+    BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription, ParticlesDescription,
+};
 pub use quantise::{ANGLE_BOUND, POSITION_STEPS, pack_orientation, unpack_orientation};
 pub use read::{Recording, RecordingError};
 pub use write::Recorder;
 
 use frames::BLOCK;
+use linkwork::glam::DVec3;
 use linkwork::{Pose, StepReport, World};
 use serde::{Deserialize, Serialize};
 
@@ -133,12 +138,20 @@ pub struct Frame {
     pub stats: Stats,
     /// Of all bodies, in the order of the description.
     pub poses: Vec<Pose>,
+    /// Of all particles, system by system.
+    pub particles: Vec<DVec3>,
+}
+
+/// Where all particles are, system by system.
+pub fn particle_positions(world: &World) -> impl Iterator<Item = DVec3> + '_ {
+    let systems = (0..world.particle_system_count()).filter_map(|k| world.particle_system(k));
+    systems.flat_map(|system| system.positions().iter().copied())
 }
 
 impl Frame {
     /// The present moment of a world.
     pub fn of(world: &World, stats: Stats) -> Frame {
         let poses = world.body_ids().filter_map(|id| world.pose(id)).collect();
-        Frame { time: world.time(), stats, poses }
+        Frame { time: world.time(), stats, poses, particles: particle_positions(world).collect() }
     }
 }

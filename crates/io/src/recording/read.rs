@@ -1,6 +1,6 @@
 //! Reading a recording: nothing in the file is believed.
 
-use super::{Description, Event, Frame, MAGIC, frames};
+use super::{Description, Event, Frame, MAGIC, frames, points};
 use flate2::read::DeflateDecoder;
 use std::fmt;
 use std::io::Read;
@@ -51,7 +51,7 @@ impl Recording {
         }
         let mut offset = MAGIC.len();
         let mut description: Option<Description> = None;
-        let (mut moments, mut events, mut complete) = (Vec::new(), Vec::new(), false);
+        let (mut moments, mut events, mut complete) = (Vec::<Frame>::new(), Vec::new(), false);
         while let Some((kind, content, next)) = block(bytes, offset)? {
             match (kind, &description) {
                 (b'D', None) => {
@@ -62,13 +62,16 @@ impl Recording {
                     let read = frames::decode(&content, description.bodies.len());
                     moments.extend(read.map_err(|problem| wrong(offset, &problem))?);
                 }
+                (b'P', Some(_)) => {
+                    points::decode(&content, &mut moments).map_err(|problem| wrong(offset, &problem))?;
+                }
                 (b'E', Some(_)) => {
                     let read: Vec<Event> = serde_json::from_slice(&content)
                         .map_err(|e| wrong(offset, &format!("events are wrong: {e}")))?;
                     events.extend(read);
                 }
                 (b'Z', _) => complete = true,
-                (b'F' | b'E', None) => return Err(wrong(offset, "the description is missing")),
+                (b'F' | b'P' | b'E', None) => return Err(wrong(offset, "the description is missing")),
                 _ => {}
             }
             offset = next;

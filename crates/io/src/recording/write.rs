@@ -1,6 +1,6 @@
 //! Writing a recording while a run goes on.
 
-use super::{BLOCK, Description, Event, Frame, MAGIC, frames};
+use super::{BLOCK, Description, Event, Frame, MAGIC, frames, points};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
@@ -12,6 +12,7 @@ pub struct Recorder<W> {
     pending: Vec<Frame>,
     events: Vec<Event>,
     bodies: usize,
+    particles: usize,
 }
 
 impl<W: Write> Recorder<W> {
@@ -20,13 +21,20 @@ impl<W: Write> Recorder<W> {
         writer.write_all(&MAGIC)?;
         let json = serde_json::to_vec(description)?;
         write_block(&mut writer, b'D', &json)?;
-        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies: description.bodies.len() })
+        let particles = description.particles.iter().map(|system| system.count).sum();
+        let bodies = description.bodies.len();
+        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies, particles })
     }
 
     /// Adds a moment.
     pub fn frame(&mut self, frame: Frame) -> io::Result<()> {
         if frame.poses.len() != self.bodies {
             let problem = format!("a frame of {} bodies in a recording of {}", frame.poses.len(), self.bodies);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        if frame.particles.len() != self.particles {
+            let (found, expected) = (frame.particles.len(), self.particles);
+            let problem = format!("a frame of {found} particles in a recording of {expected}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         self.pending.push(frame);
@@ -41,6 +49,9 @@ impl<W: Write> Recorder<W> {
     fn write_frames(&mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             write_block(&mut self.writer, b'F', &frames::encode(&self.pending))?;
+            if self.particles > 0 {
+                write_block(&mut self.writer, b'P', &points::encode(&self.pending))?;
+            }
             self.pending.clear();
         }
         if !self.events.is_empty() {
