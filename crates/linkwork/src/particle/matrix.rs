@@ -119,7 +119,8 @@ impl BlockMatrix {
             let mut slopes = Slopes { matrix: self, right, v, h, missing: Vec::new(), used };
             fill(&mut slopes);
             let (missing, used) = (slopes.missing, slopes.used);
-            if missing.is_empty() {
+            // exactly what the forces ask for: the pattern must not depend on what they once asked for
+            if missing.is_empty() && used.iter().all(|u| *u) {
                 return;
             }
             self.lay_out(n, missing, &used);

@@ -162,7 +162,6 @@ pub struct ParticleSystem {
     /// Mean constraint forces of the last step, by row.
     lambda: Vec<f64>,
     multipliers: Multipliers,
-    laid_out: bool,
     implicit: implicit::Implicit,
     sheets: sheet::Sheets,
     /// Positions and velocities at the start of the present step.
@@ -228,7 +227,6 @@ impl ParticleSystem {
             f_is_known: false,
             lambda: Vec::new(),
             multipliers: Multipliers::default(),
-            laid_out: false,
             implicit: implicit::Implicit::default(),
             sheets: sheet::Sheets::default(),
             start: Default::default(),
@@ -257,7 +255,7 @@ impl ParticleSystem {
 
     fn changed(&mut self) {
         self.f_is_known = false;
-        self.laid_out = false;
+        self.multipliers.ready = false;
     }
 
     fn check_particle(&self, i: usize) -> Checked<usize> {
@@ -383,6 +381,7 @@ impl ParticleSystem {
         }
         let id = ConstraintId(self.new_id());
         self.constraints.push((id, constraint));
+        self.lambda.clear();
         self.changed();
         Ok(id)
     }
@@ -391,6 +390,7 @@ impl ParticleSystem {
     pub fn remove_constraint(&mut self, id: ConstraintId) -> bool {
         let before = self.constraints.len();
         self.constraints.retain(|(i, _)| *i != id);
+        self.lambda.clear();
         self.changed();
         self.constraints.len() < before
     }
@@ -494,7 +494,7 @@ impl ParticleSystem {
     /// Sets how multipliers are found.
     pub fn set_linear_solver(&mut self, solver: LinearSolver) {
         self.linear_solver = solver;
-        self.laid_out = false;
+        self.multipliers.ready = false;
     }
 
     /// For solvers of [`ode`](crate::ode), which do not project: constraints are pulled back with C̈ = −k C − d Ċ. k in 1/s², d in 1/s.

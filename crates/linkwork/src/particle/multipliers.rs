@@ -62,6 +62,8 @@ pub(super) struct Multipliers {
     pub total: usize,
     layout: Option<Layout>,
     x: Vec<f64>,
+    /// Whether it knows the constraints as they are.
+    pub ready: bool,
 }
 
 impl Clone for Multipliers {
@@ -117,6 +119,7 @@ impl Multipliers {
             sizes.push(c.row_count() as u8);
             self.total += c.row_count();
         }
+        self.ready = true;
         self.rows.clear();
         self.rows.resize(sizes.len(), Rows::default());
         self.layout = None;

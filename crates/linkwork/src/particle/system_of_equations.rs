@@ -14,11 +14,10 @@ use glam::DVec3;
 
 impl ParticleSystem {
     pub(super) fn lay_out(&mut self) {
-        if !self.laid_out {
+        if !self.multipliers.ready {
             let direct = self.objects.is_empty();
             self.multipliers.lay_out(self.constraints.iter().map(|c| &c.1), &self.w, self.linear_solver, direct);
-            self.lambda = vec![0.0; self.multipliers.total];
-            self.laid_out = true;
+            self.lambda.resize(self.multipliers.total, 0.0);
         }
     }
 
