@@ -3,6 +3,7 @@
 use crate::collide::shape::Collider;
 use crate::math::inertia::MassProperties;
 use crate::math::{Placed, Pose, Twist};
+use crate::particle::couple::Pushed;
 use crate::scene::{BodyKind, Shape};
 use glam::{DQuat, DVec3};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(crate) struct BodyState {
     /// Applied by the user since the last step, at the centre of mass.
     pub force: DVec3,
     pub torque: DVec3,
+    /// What particles did to it in the last step.
+    pub pushed: Option<Pushed>,
     pub shapes: Vec<Shape>,
     /// The shapes compiled for collision.
     pub colliders: Arc<[Collider]>,

@@ -127,6 +127,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         angular_damping: scalar(&at("angular_damping"), body.angular_damping, DAMPING_UNIT)?,
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
+        pushed: None,
         shapes: body.shapes.clone(),
         colliders: colliders.into(),
         warnings,

@@ -77,6 +77,8 @@ pub enum StepError {
         /// What remains open, m or rad.
         gap: f64,
     },
+    /// Particles could not be stepped.
+    Particles(SceneError),
     /// The state is no longer finite, beginning with this body.
     NotFinite {
         /// The body, by name.
@@ -87,7 +89,7 @@ pub enum StepError {
 impl fmt::Display for StepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StepError::Parameter(e) => write!(f, "{e}"),
+            StepError::Parameter(e) | StepError::Particles(e) => write!(f, "{e}"),
             StepError::CannotAssemble { joint, gap } => write!(
                 f,
                 "joint \"{joint}\" cannot be closed from where its bodies were put: {} m or rad remain (move the bodies of a mechanism together)",

@@ -72,5 +72,8 @@ pub use math::{Pose, Twist, Wrench};
 
 mod linalg;
 
+pub mod ode;
+pub mod particle;
+
 pub use glam;
 pub use scene::Scene;

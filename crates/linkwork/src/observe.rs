@@ -355,6 +355,11 @@ impl World {
             energy.potential -= b.mass.mass * b.gravity_scale * self.gravity.dot(b.x);
         }
         energy.elastic = self.joints.iter().flat_map(|(_, j)| &j.drives).map(|d| d.energy()).sum();
+        for of_particles in self.particles.iter().map(|s| s.system.energy()) {
+            energy.kinetic += of_particles.kinetic;
+            energy.potential += of_particles.potential;
+            energy.elastic += of_particles.elastic;
+        }
         energy
     }
 
@@ -388,6 +393,10 @@ impl World {
         }
         for (_, j) in self.joints.iter() {
             j.drives.iter().for_each(|d| add(d.value));
+        }
+        for s in &self.particles {
+            let (x, v) = (s.system.positions(), s.system.velocities());
+            x.iter().chain(v).flat_map(|p| p.to_array()).for_each(&mut add);
         }
         hash
     }

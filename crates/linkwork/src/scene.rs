@@ -6,6 +6,12 @@
 mod shape;
 pub use shape::{Combine, Geometry, Shape, Softness};
 
+mod particles;
+pub use particles::{
+    Attachment, Cloth, Fabric, NeighbourForce, ParametricObject, ParticleMethod, Particles, Pattern, Point, PointAngle,
+    PointBend, PointSpring, Rod, Rope, Wire,
+};
+
 use serde::{Deserialize, Serialize};
 
 /// The name that stands for the immovable world wherever a joint asks for a body.
@@ -29,6 +35,9 @@ pub struct Scene {
     pub bodies: Vec<Body>,
     /// The joints, in the order of their ids.
     pub joints: Vec<Joint>,
+    /// Systems of particles: masses and springs, ropes, cloth.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub particles: Vec<Particles>,
     /// Whether bodies collide at all.
     #[serde(skip_serializing_if = "is_true")]
     pub collisions: bool,
@@ -51,6 +60,7 @@ impl Default for Scene {
             step: Stepping::default(),
             bodies: Vec::new(),
             joints: Vec::new(),
+            particles: Vec::new(),
             collisions: true,
         }
     }
@@ -65,6 +75,12 @@ impl Scene {
     /// Appends a body.
     pub fn body(&mut self, body: Body) -> &mut Self {
         self.bodies.push(body);
+        self
+    }
+
+    /// Appends a system of particles.
+    pub fn particles(&mut self, particles: Particles) -> &mut Self {
+        self.particles.push(particles);
         self
     }
 

@@ -5,6 +5,7 @@ use crate::error::StepError;
 use crate::math::{Placed, rotation};
 use crate::mechanism::{Mechanism, choice, layout};
 use crate::params::StepParams;
+use crate::particle::couple;
 use crate::report::StepReport;
 use crate::scene::BodyKind;
 use crate::world::World;
@@ -31,7 +32,12 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
     let before = world.reassemble_if_posed(scratch)?;
-    advance(world, scratch, params).inspect_err(|_| {
+    let taken = couple::push(world, params.dt).and_then(|pushed| {
+        let taken = advance(world, scratch, params);
+        couple::settle(world, pushed, taken.is_ok(), params.dt);
+        taken
+    });
+    taken.inspect_err(|_| {
         world.collisions.forget();
         if let Some(before) = &before {
             world.restore(before);

@@ -8,6 +8,7 @@ use crate::error::{BuildError, SceneError, StepError, figure};
 use crate::handle::{Arena, BodyId, JointId, kinds};
 use crate::joint::{JointState, SystemChoice};
 use crate::observe::Assembly;
+use crate::particle::couple::SystemState;
 use crate::scene::Scene;
 use crate::step::Scratch;
 use glam::DVec3;
@@ -38,6 +39,8 @@ pub struct World {
     /// What pushed in the step before the last and in the last, and the length of that.
     pub(crate) touched: Vec<Touch>,
     pub(crate) touching: Vec<Touch>,
+    /// Systems of particles.
+    pub(crate) particles: Vec<SystemState>,
 }
 
 /// The whole state of a world at one moment. Restoring it restores every bit.
@@ -53,6 +56,7 @@ pub struct Snapshot {
     collisions: Collisions,
     touches: (Vec<Touch>, Vec<Touch>),
     graph_version: u64,
+    particles: Vec<SystemState>,
 }
 
 impl World {
@@ -72,6 +76,7 @@ impl World {
             collisions: Collisions::default(),
             touched: Vec::new(),
             touching: Vec::new(),
+            particles: Vec::new(),
         };
         world.set_gravity(gravity)?;
         Ok(world)
@@ -101,6 +106,9 @@ impl World {
         if problems.is_empty() {
             problems = world.assemble(|joint| format!("joints[{}]", joint.scene_index));
         }
+        if problems.is_empty() {
+            problems = world.insert_particles(&scene.particles);
+        }
         if problems.is_empty() { Ok(world) } else { Err(BuildError { problems }) }
     }
 
@@ -122,13 +130,26 @@ impl World {
             collisions: self.collisions.clone(),
             touches: (self.touched.clone(), self.touching.clone()),
             graph_version: self.graph_version,
+            particles: self.particles.clone(),
         }
     }
 
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
-        let Snapshot { bodies, joints, gravity, time, posed, disturbed, collides, collisions, touches, graph_version } =
-            snapshot.clone();
+        let Snapshot {
+            bodies,
+            joints,
+            gravity,
+            time,
+            posed,
+            disturbed,
+            collides,
+            collisions,
+            touches,
+            graph_version,
+            particles,
+        } = snapshot.clone();
+        self.particles = particles;
         (self.bodies, self.joints) = (bodies, joints);
         (self.collides, self.collisions) = (collides, collisions);
         (self.touched, self.touching) = touches;

@@ -25,6 +25,7 @@ mod gripper;
 mod joints;
 mod magnets;
 mod net;
+mod particles;
 mod peaucellier;
 mod pyramid;
 mod rings;
@@ -81,28 +82,39 @@ impl Entry {
 /// Every scene, in the order in which they are listed.
 pub fn all() -> &'static [Entry] {
     static ENTRIES: &[Entry] = &[
+        particles::rods::BEAD,
         bridge::ENTRY,
         car::ENTRY,
+        particles::fabric::SPHERE,
+        particles::fabric::STRANDBEEST,
         cradle::ENTRY,
         crane::ENTRY,
         crane_load::ENTRY,
         double_pendulum::ENTRY,
         excavator::ENTRY,
+        particles::fabric::FLAG,
         four_bar::ENTRY,
         gripper::ENTRY,
+        particles::fabric::HAMMOCK,
         joints::ENTRY,
         magnets::ENTRY,
         net::ENTRY,
+        particles::rods::PENDULUMS,
         peaucellier::ENTRY,
         pyramid::ENTRY,
         rings::ENTRY,
+        particles::ropes::BRIDGE,
+        particles::ropes::CRANE,
         scissor_lift::ENTRY,
         skeletons::ENTRY,
         spider::ENTRY,
+        particles::springs::BLOCK,
+        particles::springs::MESH,
         tree::STAR,
         stewart::ENTRY,
         strandbeest::ENTRY,
         tank::ENTRY,
+        particles::rods::TINKERTOYS,
         top::ENTRY,
         tree::TREE,
         tube::ENTRY,

@@ -19,14 +19,15 @@
 //! | 3 | reactions: force and torque on b (6 f32 a joint; zeros for a coupling) |
 //! | 4 | contacts: [`CONTACT_NUMBERS`](linkwork_io::recording::CONTACT_NUMBERS) f32 each |
 //! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
-//! | 7 | sleeping bodies: 1 for each that does (1 byte a body) |
 //! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
+//! | 7 | particles, system by system: positions (3 f32 each) |
+//! | 8 | sleeping bodies: 1 for each that does (1 byte a body) |
 //!
 //! Pages skip kinds they do not know.
 
 use super::orders::Watch;
 use linkwork::{BodyId, JointId, World};
-use linkwork_io::recording::{Stats, contact_numbers, pack_orientation};
+use linkwork_io::recording::{Stats, contact_numbers, pack_orientation, particle_positions};
 
 /// What a frame is made from.
 pub struct Moment<'a> {
@@ -83,13 +84,18 @@ impl Moment<'_> {
             });
         }
         if watch.sleeping {
-            section(&mut out, 7, |out| out.extend(self.bodies.iter().map(|&id| u8::from(self.world.is_asleep(id)))));
+            section(&mut out, 8, |out| out.extend(self.bodies.iter().map(|&id| u8::from(self.world.is_asleep(id)))));
         }
         if !watch.joints.is_empty() {
             section(&mut out, 5, |out| watch.joints.iter().for_each(|&k| self.joint(out, k)));
         }
         if !watch.bodies.is_empty() {
             section(&mut out, 6, |out| watch.bodies.iter().for_each(|&k| self.body(out, k)));
+        }
+        if self.world.particle_system_count() > 0 {
+            section(&mut out, 7, |out| {
+                particle_positions(self.world).for_each(|p| reals(out, p.as_vec3().to_array()));
+            });
         }
         out
     }

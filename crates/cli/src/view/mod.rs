@@ -8,6 +8,7 @@ mod frame;
 mod guard;
 mod orders;
 pub mod page;
+mod particle_grip;
 mod server;
 mod session;
 mod spring;

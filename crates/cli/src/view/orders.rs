@@ -65,6 +65,22 @@ pub enum Order {
         /// Point in the world, m.
         target: [f64; 3],
     },
+    /// Pulls a particle towards a point of the world.
+    DragParticle {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the particle, over all systems.
+        particle: usize,
+        /// Point in the world, m.
+        target: [f64; 3],
+    },
+    /// Holds a particle where it is, or lets it go.
+    NailParticle {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the particle, over all systems.
+        particle: usize,
+    },
     /// Lets go.
     Release {},
     /// Holds a point of a body where it is.
@@ -156,6 +172,7 @@ impl Order {
                 Err(format!("{} parameters", parameters.len()))
             }
             Order::Drag { point, target, .. } => near(point).and(near(target)),
+            Order::DragParticle { target, .. } => near(target),
             Order::Nail { point, .. } => near(point),
             Order::Watch(watch) if watch.bodies.len().max(watch.joints.len()) > MOST_WATCHED => {
                 Err(format!("more than {MOST_WATCHED} bodies or joints watched at once"))
@@ -199,6 +216,8 @@ mod tests {
             r#"{"type":"gravity","value":[0,0]}"#,
             r#"{"type":"drag","scene":1,"body":-1,"point":[0,0,0],"target":[0,0,0]}"#,
             r#"{"type":"drag","scene":1,"body":0,"point":[0,0,0],"target":[0,1e300,0]}"#,
+            r#"{"type":"drag_particle","scene":1,"particle":0,"target":[0,1e300,0]}"#,
+            r#"{"type":"nail_particle","scene":1,"particle":-1}"#,
         ] {
             assert!(Order::read(text).is_err(), "{text}");
         }

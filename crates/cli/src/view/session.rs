@@ -5,8 +5,9 @@
 
 use super::frame::Moment;
 use super::orders::{Order, Watch};
+use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
-use super::stage::Stage;
+use super::stage::{Held, Stage};
 use crate::args::MethodName;
 use crate::record::Warnings;
 use crate::source::Source;
@@ -106,7 +107,7 @@ pub struct Session {
     warnings: Warnings,
     warned_at: Instant,
     warnings_changed: bool,
-    grips: BTreeMap<Client, Grip>,
+    grips: BTreeMap<Client, Held>,
     watches: BTreeMap<Client, Watch>,
     watch: Watch,
     cost: Cost,
@@ -324,8 +325,19 @@ impl Session {
             Order::Drag { scene, body, point, target } => {
                 let Some(&body) = self.stage.bodies.get(body).filter(|_| scene == self.scene) else { return Ok(false) };
                 let grip = Grip { body, point: DVec3::from(point), target: DVec3::from(target) };
-                self.grips.insert(client, grip);
+                self.grips.insert(client, Held::Body(grip));
                 return Ok(false);
+            }
+            Order::DragParticle { scene, particle, target } => {
+                if scene == self.scene {
+                    let grip = ParticleGrip { particle, target: DVec3::from(target) };
+                    self.grips.insert(client, Held::Particle(grip));
+                }
+                return Ok(false);
+            }
+            Order::NailParticle { scene, particle } if scene == self.scene => {
+                let is_held = particle_grip::toggle_nail(&mut self.stage.world, particle)?;
+                self.tell(Some(client), "info", if is_held { "The particle is nailed." } else { "The nail is out." });
             }
             Order::Release {} => {
                 self.grips.remove(&client);
@@ -343,7 +355,9 @@ impl Session {
             Order::Motor { scene, joint, coordinate, motor } if scene == self.scene => {
                 self.stage.set_motor(joint, &coordinate, motor)?;
             }
-            Order::Nail { .. } | Order::PullNails { .. } | Order::Motor { .. } => return Ok(false),
+            Order::Nail { .. } | Order::NailParticle { .. } | Order::PullNails { .. } | Order::Motor { .. } => {
+                return Ok(false);
+            }
             Order::Watch(watch) => {
                 self.watches.insert(client, watch);
                 self.combine_watches();

@@ -1,5 +1,6 @@
 //! The scene of a session, and the world made from it.
 
+use super::particle_grip::ParticleGrip;
 use super::spring::Grip;
 use crate::source::Source;
 use linkwork::glam::DVec3;
@@ -11,6 +12,15 @@ use std::time::{Duration, Instant};
 
 /// So long is looked ahead for how low bodies will get, at most.
 const LOOK_AHEAD: Duration = Duration::from_millis(60);
+
+/// What a mouse holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Held {
+    /// A point of a body.
+    Body(Grip),
+    /// A particle.
+    Particle(ParticleGrip),
+}
 
 /// A scene that runs.
 pub struct Stage {
@@ -69,10 +79,20 @@ impl Stage {
     pub fn step<'g>(
         &mut self,
         params: &StepParams,
-        grips: impl Iterator<Item = &'g Grip>,
+        grips: impl Iterator<Item = &'g Held>,
     ) -> Result<StepReport, StepError> {
-        grips.for_each(|grip| grip.pull(&mut self.world, params.dt));
-        step(&mut self.world, &mut self.scratch, params)
+        let mut pulls = Vec::new();
+        for grip in grips {
+            match grip {
+                Held::Body(grip) => grip.pull(&mut self.world, params.dt),
+                Held::Particle(grip) => pulls.extend(grip.pull(&mut self.world, params.dt)),
+            }
+        }
+        let taken = step(&mut self.world, &mut self.scratch, params);
+        for (system, force) in pulls {
+            self.world.particle_system_mut(system).map(|system| system.remove_force(force));
+        }
+        taken
     }
 
     /// Goes back to the start, without nails and with the motors of the scene. Gravity stays as the user chose it.

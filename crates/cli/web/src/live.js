@@ -30,6 +30,11 @@ export class Live {
         if (!this.status?.playing) notify('Time stands still. Press space to let it run.');
         send({ type: 'drag', scene: this.scene, body, point, target });
       },
+      dragParticle: (particle, target) => {
+        if (!this.status?.playing) notify('Time stands still. Press space to let it run.');
+        send({ type: 'drag_particle', scene: this.scene, particle, target });
+      },
+      nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, particle }),
       release: () => send({ type: 'release' }),
       nail: (body, point) => send({ type: 'nail', scene: this.scene, body, point }),
       pullNails: (body) => send({ type: 'pull_nails', scene: this.scene, body: body ?? null }),

@@ -8,7 +8,7 @@ const CLICK = 5;
 const NEAR = 12;
 
 export class Pointer {
-  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), release(), nail(body, point). */
+  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle). */
   constructor(stage, overlays, act) {
     Object.assign(this, { stage, overlays, act, bodies: null, frame: null, canDrag: false });
     this.caster = new Raycaster();
@@ -63,18 +63,49 @@ export class Pointer {
     return best;
   }
 
+  /** The particle under the pointer that is nearest to the eye, unless a body is before it. */
+  particleNear(event, hit) {
+    const points = this.frame?.points;
+    if (!points) return null;
+    const box = this.stage.canvas.getBoundingClientRect();
+    const { camera } = this.stage;
+    const [at, shown] = [new Vector3(), new Vector3()];
+    const limit = hit ? camera.position.distanceTo(hit.at) * 1.02 : Infinity;
+    let [best, nearest] = [null, Infinity];
+    for (let k = 0; k < points.length; k += 3) {
+      at.fromArray(points, k);
+      shown.copy(at).project(camera);
+      const [x, y] = [((shown.x + 1) / 2) * box.width + box.left, ((1 - shown.y) / 2) * box.height + box.top];
+      const away = Math.hypot(x - event.clientX, y - event.clientY);
+      const depth = camera.position.distanceTo(at);
+      // of several under the pointer the one before the others, of several beside each other the nearest
+      const rank = depth + (away / NEAR) * 0.05 * depth;
+      if (shown.z < 1 && away < NEAR && depth < limit && rank < nearest) [best, nearest] = [{ particle: k / 3, at: at.clone() }, rank];
+    }
+    return best;
+  }
+
   down(event) {
     this.press = { x: event.clientX, y: event.clientY, button: event.button };
     if (event.button !== 0 || !event.isPrimary) { this.letGo(); return; }
     const hit = this.hit(event);
     this.press.hit = hit;
     this.press.joint = this.jointNear(event);
+    this.press.particle = this.particleNear(event, hit);
+    if (this.press.particle && this.canDrag && !event.shiftKey) {
+      this.hold(event, { ...this.press.particle, moved: false });
+      return;
+    }
     if (!hit || !this.canDrag || event.shiftKey || this.bodies.bodies[hit.body].mass === null) return;
-    // the camera keeps still while a body is held
+    this.hold(event, { body: hit.body, point: hit.point, at: hit.at, moved: false });
+  }
+
+  /** The camera keeps still while something is held. */
+  hold(event, held) {
     this.stage.controls.enabled = false;
     try { this.stage.canvas.setPointerCapture(event.pointerId); } catch { /* a pointer that a test made up */ }
     const facing = this.stage.camera.getWorldDirection(new Vector3());
-    this.held = { body: hit.body, point: hit.point, plane: new Plane().setFromNormalAndCoplanarPoint(facing, hit.at), moved: false };
+    this.held = { ...held, plane: new Plane().setFromNormalAndCoplanarPoint(facing, held.at) };
   }
 
   move(event) {
@@ -86,8 +117,14 @@ export class Pointer {
     this.aim(event);
     const target = this.caster.ray.intersectPlane(held.plane, new Vector3());
     if (!target) return;
-    this.overlays.grip = { from: (frame) => this.fromBody(frame, held.body, held.point), target };
     this.stage.dirty = true;
+    if (held.particle !== undefined) {
+      const { particle } = held;
+      this.overlays.grip = { from: (frame) => (frame.points ? new Vector3().fromArray(frame.points, 3 * particle) : target), target };
+      this.act.dragParticle(particle, target.toArray());
+      return;
+    }
+    this.overlays.grip = { from: (frame) => this.fromBody(frame, held.body, held.point), target };
     this.act.drag(held.body, held.point.toArray(), target.toArray());
   }
 
@@ -95,7 +132,8 @@ export class Pointer {
     const press = this.press;
     const still = press && Math.hypot(event.clientX - press.x, event.clientY - press.y) < CLICK;
     if (press && still && press.button === 0) {
-      if (event.shiftKey && press.hit) this.act.nail(press.hit.body, press.hit.point.toArray());
+      if (event.shiftKey && press.particle) this.act.nailParticle(press.particle.particle);
+      else if (event.shiftKey && press.hit) this.act.nail(press.hit.body, press.hit.point.toArray());
       else if (press.joint !== null) this.act.selectJoint(press.joint);
       else this.act.select(press.hit ? press.hit.body : null);
     }
@@ -114,6 +152,8 @@ export class Pointer {
   /** Nails what is under the cursor. */
   nailHere() {
     const hit = this.last && this.hit(this.last);
-    if (hit) this.act.nail(hit.body, hit.point.toArray());
+    const near = this.last && this.particleNear(this.last, hit);
+    if (near) this.act.nailParticle(near.particle);
+    else if (hit) this.act.nail(hit.body, hit.point.toArray());
   }
 }

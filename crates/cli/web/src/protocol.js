@@ -35,6 +35,7 @@ export function decodeFrame(buffer, reuse) {
     reactions: null,
     contacts: null,
     sleeping: null,
+    points: null,
     joints: new Map(),
     twists: new Map(),
   };
@@ -73,7 +74,7 @@ function section(frame, kind, buffer, view, at, length, reuse) {
       if (length % (4 * CONTACT_NUMBERS)) return false;
       frame.contacts = new Float32Array(buffer, at, length / 4);
       return true;
-    case 7:
+    case 8:
       if (length !== n) return false;
       frame.sleeping = new Uint8Array(buffer, at, n);
       return true;
@@ -81,6 +82,10 @@ function section(frame, kind, buffer, view, at, length, reuse) {
       return watchedJoints(frame.joints, view, at, length);
     case 6:
       return watchedBodies(frame.twists, view, at, length);
+    case 7:
+      if (length % 12) return false;
+      frame.points = new Float32Array(buffer, at, length / 4);
+      return true;
     default:
       return true; // of a newer server
   }

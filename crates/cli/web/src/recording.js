@@ -31,6 +31,7 @@ export async function readRecording(bytes) {
     else if (kind === 'F' && description) blocks.push(readBlock(content, description.bodies.length));
     else if (kind === 'J' && blocks.length) blocks.at(-1).joints = readJoints(content, blocks.at(-1).count, jointColumns(description.joints).total);
     else if (kind === 'C' && blocks.length) blocks.at(-1).contacts = readContacts(content, blocks.at(-1).count);
+    else if (kind === 'P' && blocks.length) readPoints(blocks[blocks.length - 1], content);
     else if (kind === 'E') events.push(...JSON.parse(text.decode(content)));
     else if (kind === 'Z') complete = true;
     at += 9 + length;
@@ -140,6 +141,24 @@ function readContacts(bytes, count) {
   return { starts, ranges, columns };
 }
 
+/** Positions of particles of the frames of a block. */
+function readPoints(block, bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const count = view.getUint16(0, true);
+  const particles = view.getUint32(2, true);
+  if (count !== block.count) throw new Error('Particles and frames do not fit together.');
+  if (bytes.length !== 30 + 6 * count * particles) throw new Error('A block of particles is incomplete.');
+  block.pointRanges = Array.from({ length: 6 }, (_, k) => view.getFloat32(6 + 4 * k, true));
+  block.points = new Uint16Array(3 * particles * count);
+  for (let k = 0, at = 30; k < 3 * particles; k++, at += 2 * count) {
+    let word = 0;
+    for (let frame = 0; frame < count; frame++) {
+      word = (word + bytes[at + frame] + (bytes[at + count + frame] << 8)) & 0xffff;
+      block.points[3 * particles * frame + k] = word;
+    }
+  }
+}
+
 /** A run that can be looked at at any time. */
 export class Recording {
   constructor(description, blocks, events, complete, version) {
@@ -150,6 +169,7 @@ export class Recording {
     const size = this.bodies;
     this.joints = description.joints ?? [];
     this.starts = jointColumns(this.joints).starts;
+    this.particles = (description.particles ?? []).reduce((sum, system) => sum + system.count, 0);
     this.ends = [0, 1].map(() => ({ positions: new Float32Array(3 * size), orientations: new Float32Array(4 * size) }));
   }
 
@@ -236,6 +256,23 @@ export class Recording {
     return numbers;
   }
 
+  /** A coordinate of a particle in a frame. */
+  point(frame, i) {
+    const [b, k] = this.index[frame];
+    const { points, pointRanges } = this.blocks[b];
+    return pointRanges[2 * (i % 3)] + (pointRanges[2 * (i % 3) + 1] * points[3 * this.particles * k + i]) / POSITION_STEPS;
+  }
+
+  /** The particles between two frames. */
+  pointsBetween(before, after, part) {
+    const has = (frame) => this.blocks[this.index[frame][0]].points?.length;
+    if (!this.particles || !has(before) || !has(after)) return null;
+    return Float32Array.from({ length: 3 * this.particles }, (_, i) => {
+      const from = this.point(before, i);
+      return from + part * (this.point(after, i) - from);
+    });
+  }
+
   /** The state at a time, between two frames where it falls between them; `watch` says what is needed besides poses. */
   at(time, watch = {}) {
     const before = this.frameBefore(time);
@@ -255,7 +292,7 @@ export class Recording {
     const twists = new Map((watch.bodies ?? []).map((body) => [body, twist(body)]));
     return {
       count: n, time, steps: null, stats: this.statsOf(before), pace: null, playing: false, failed: false, scene: 0, revision: 0,
-      positions, orientations, velocities, reactions: watch.reactions ? this.reactionsAt(before) : null, contacts: watch.contacts ? this.contactsAt(before) : null, joints, twists,
+      positions, orientations, velocities, reactions: watch.reactions ? this.reactionsAt(before) : null, contacts: watch.contacts ? this.contactsAt(before) : null, points: this.pointsBetween(before, after, part), joints, twists,
     };
   }
 }

@@ -7,6 +7,7 @@ import { find, make, notify, recall, remember } from './dom.js';
 import { figure } from './format.js';
 import { Inspector } from './inspector.js';
 import { Overlays } from './overlays.js';
+import { Particles } from './particles.js';
 import { Pointer } from './pointer.js';
 import { Stage } from './stage.js';
 
@@ -33,7 +34,7 @@ export class View {
     }, isLive);
     this.pointer = new Pointer(this.stage, this.overlays, {
       select: (body) => this.select(body), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
-      drag: act.drag, release: act.release, nail: act.nail,
+      drag: act.drag, dragParticle: act.dragParticle, release: act.release, nail: act.nail, nailParticle: act.nailParticle,
     });
     this.pointer.canDrag = isLive;
     this.selected = { body: null, joint: null };
@@ -129,6 +130,9 @@ export class View {
     this.bodies.colouring = find('colouring').value;
     this.bodies.paint();
     if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
+    this.particles?.dispose();
+    this.particles = new Particles(description.particles ?? []);
+    if (this.particles.objects.length) this.stage.scene.add(...this.particles.objects);
     this.pointer.bodies = this.bodies;
     this.pointer.letGo();
     this.inspector.describe(description);
@@ -184,7 +188,7 @@ export class View {
 
   home() {
     this.follow(null);
-    if (this.frame && this.bodies) this.stage.frameScene(this.bodies.bounds(), Math.min(this.stage.floorHeight, this.floorHeight(this.frame)));
+    if (this.frame && this.bodies) this.stage.frameScene(this.bounds(), Math.min(this.stage.floorHeight, this.floorHeight(this.frame)));
     this.redraw();
   }
 
@@ -237,8 +241,9 @@ export class View {
     this.bodies.place(frame);
     this.bodies.showSleeping(this.overlays.shown.sleeping ? frame.sleeping : null);
     this.pieces?.place(frame);
+    this.particles.place(frame.points);
     if (isFirst) {
-      this.stage.frameScene(this.bodies.bounds(), this.floorHeight(frame));
+      this.stage.frameScene(this.bounds(), this.floorHeight(frame));
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
@@ -251,6 +256,11 @@ export class View {
     const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
     this.drawCharts(false);
+  }
+
+  /** The box around bodies and particles. */
+  bounds() {
+    return this.particles.extend(this.bodies.bounds());
   }
 
   /** Below everything that moves, as low as it will get as far as that is known. */

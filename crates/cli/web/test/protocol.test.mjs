@@ -108,3 +108,10 @@ test('what is no frame is refused', () => {
     assert.ok(cut === null || cut.positions.length === 6);
   }
 });
+
+test('particles of all systems come in one piece', () => {
+  const points = new Float32Array([1, 2, 3, 4, 5, 6]).buffer;
+  const frame = decodeFrame(frameOf({ sections: [[1, two], [7, points]] }));
+  assert.deepEqual([...frame.points], [1, 2, 3, 4, 5, 6]);
+  assert.equal(decodeFrame(frameOf({ sections: [[1, two], [7, new ArrayBuffer(8)]] })), null);
+});

@@ -25,6 +25,24 @@ pub struct Description {
     pub bodies: Vec<BodyDescription>,
     /// The joints.
     pub joints: Vec<JointDescription>,
+    /// Systems of particles, in the order of the frames.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub particles: Vec<ParticlesDescription>,
+}
+
+/// A system of particles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParticlesDescription {
+    /// Its name.
+    pub name: String,
+    /// How many particles it has.
+    pub count: usize,
+    /// How near they come to shapes, m.
+    pub radius: f64,
+    /// What is drawn between two.
+    pub lines: Vec<[u32; 2]>,
+    /// Triangles of cloth.
+    pub triangles: Vec<[u32; 3]>,
 }
 
 /// A body.
@@ -113,8 +131,20 @@ impl Description {
             collides: Some(world.collides()),
             bodies: bodies.iter().enumerate().map(body).collect(),
             joints: world.joint_ids().filter_map(|id| joint(world, id, &index)).collect(),
+            particles: (0..world.particle_system_count()).filter_map(|k| particles(world, k)).collect(),
         }
     }
+}
+
+fn particles(world: &World, number: usize) -> Option<ParticlesDescription> {
+    let (system, drawing) = (world.particle_system(number)?, world.particle_drawing(number)?);
+    Some(ParticlesDescription {
+        name: drawing.name.to_owned(),
+        count: system.len(),
+        radius: system.radius(),
+        lines: drawing.lines.to_vec(),
+        triangles: drawing.triangles.to_vec(),
+    })
 }
 
 fn joint(world: &World, id: JointId, index: &BTreeMap<BodyId, usize>) -> Option<JointDescription> {

@@ -111,6 +111,7 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
             .map(|(position, orientation)| Pose { position, orientation })
             .collect(),
         joints: Vec::new(),
+        particles: Vec::new(),
         contacts: Vec::new(),
     };
     Ok(moments.map(frame).collect())

@@ -9,6 +9,7 @@
 //! | `F` | frames, see below |
 //! | `J` | numbers of the joints at the frames of the last `F`, see `joints.rs` |
 //! | `C` | contacts at the frames of the last `F`, see `contacts.rs` |
+//! | `P` | particles of the frames before it, if there are any |
 //! | `E` | events as JSON: what the engine warned of, and when |
 //! | `Z` | nothing; the recording was completed |
 //!
@@ -25,17 +26,21 @@ mod contacts;
 mod describe;
 mod frames;
 mod joints;
+mod points;
 mod quantise;
 mod read;
 mod write;
 
 pub use contacts::{CONTACT_NUMBERS, contact_numbers};
-pub use describe::{BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription};
+pub use describe::{
+    BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription, ParticlesDescription,
+};
 pub use quantise::{ANGLE_BOUND, POSITION_STEPS, pack_orientation, unpack_orientation};
 pub use read::{Recording, RecordingError};
 pub use write::Recorder;
 
 use frames::BLOCK;
+use linkwork::glam::DVec3;
 use linkwork::{BodyId, Pose, StepReport, World};
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +153,14 @@ pub struct Frame {
     pub joints: Vec<f32>,
     /// What touches: [`CONTACT_NUMBERS`] each. Nothing in recordings of version 1.
     pub contacts: Vec<[f32; CONTACT_NUMBERS]>,
+    /// Of all particles, system by system.
+    pub particles: Vec<DVec3>,
+}
+
+/// Where all particles are, system by system.
+pub fn particle_positions(world: &World) -> impl Iterator<Item = DVec3> + '_ {
+    let systems = (0..world.particle_system_count()).filter_map(|k| world.particle_system(k));
+    systems.flat_map(|system| system.positions().iter().copied())
 }
 
 impl Frame {
@@ -156,6 +169,13 @@ impl Frame {
         let poses = world.body_ids().filter_map(|id| world.pose(id)).collect();
         let bodies: Vec<BodyId> = world.body_ids().collect();
         let contacts = contact_numbers(world, &bodies);
-        Frame { time: world.time(), stats, poses, joints: joints::numbers(world), contacts }
+        Frame {
+            time: world.time(),
+            stats,
+            poses,
+            joints: joints::numbers(world),
+            contacts,
+            particles: particle_positions(world).collect(),
+        }
     }
 }

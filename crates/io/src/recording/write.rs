@@ -1,6 +1,6 @@
 //! Writing a recording while a run goes on.
 
-use super::{BLOCK, Description, Event, Frame, MAGIC, contacts, frames, joints};
+use super::{BLOCK, Description, Event, Frame, MAGIC, contacts, frames, joints, points};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
@@ -13,6 +13,7 @@ pub struct Recorder<W> {
     events: Vec<Event>,
     bodies: usize,
     joint_numbers: usize,
+    particles: usize,
 }
 
 impl<W: Write> Recorder<W> {
@@ -22,7 +23,8 @@ impl<W: Write> Recorder<W> {
         let json = serde_json::to_vec(description)?;
         write_block(&mut writer, b'D', &json)?;
         let (bodies, joint_numbers) = (description.bodies.len(), joints::count(description));
-        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies, joint_numbers })
+        let particles = description.particles.iter().map(|system| system.count).sum();
+        Ok(Recorder { writer, pending: Vec::new(), events: Vec::new(), bodies, joint_numbers, particles })
     }
 
     /// Adds a moment.
@@ -34,6 +36,11 @@ impl<W: Write> Recorder<W> {
         if frame.joints.len() != self.joint_numbers {
             let (here, there) = (frame.joints.len(), self.joint_numbers);
             let problem = format!("a frame with {here} numbers of joints in a recording of {there}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        if frame.particles.len() != self.particles {
+            let (found, expected) = (frame.particles.len(), self.particles);
+            let problem = format!("a frame of {found} particles in a recording of {expected}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         self.pending.push(frame);
@@ -53,6 +60,9 @@ impl<W: Write> Recorder<W> {
             }
             if let Some(contacts) = contacts::encode(&self.pending) {
                 write_block(&mut self.writer, b'C', &contacts)?;
+            }
+            if self.particles > 0 {
+                write_block(&mut self.writer, b'P', &points::encode(&self.pending))?;
             }
             self.pending.clear();
         }

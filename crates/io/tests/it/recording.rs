@@ -233,3 +233,40 @@ proptest! {
         let _ = Recording::read(&bytes);
     }
 }
+
+#[test]
+fn particles_come_back_within_their_error_and_hostile_blocks_do_no_harm() {
+    use linkwork::scene::{Particles, Rope, WORLD};
+    let mut scene = scene();
+    let rope = Rope::new([0.0, 3.0, 2.0], [0.0, 3.0, 0.0], 8, 0.2, 1e4).between(WORLD, "ball");
+    scene.particles(Particles { ropes: vec![rope], collides: false, ..Particles::new("rope") });
+    let mut world = World::build(&scene).unwrap();
+    let (mut scratch, params) = (Scratch::default(), StepParams::new(1.0 / 60.0));
+    let description = described(&world);
+    assert_eq!((description.particles[0].count, description.particles[0].lines.len()), (9, 8));
+    let mut recorder = Recorder::start(Vec::new(), &description).unwrap();
+    let mut frames = Vec::new();
+    for _ in 0..150 {
+        step(&mut world, &mut scratch, &params).unwrap();
+        frames.push(Frame::of(&world, Stats::default()));
+        recorder.frame(frames[frames.len() - 1].clone()).unwrap();
+    }
+    let missing = Frame { particles: Vec::new(), ..frames[0].clone() };
+    assert!(recorder.frame(missing).is_err());
+    let bytes = recorder.finish().unwrap();
+    let read = Recording::read(&bytes).unwrap();
+    assert_eq!(read.description, description);
+    for (read, written) in read.frames.iter().zip(&frames) {
+        assert_eq!(read.particles.len(), 9);
+        for (a, b) in read.particles.iter().zip(&written.particles) {
+            // within a range of a few metres
+            assert!(a.distance(*b) < 1e-4, "{a} instead of {b}");
+        }
+    }
+    for cut in (0..bytes.len()).step_by(37) {
+        let _ = Recording::read(&bytes[..cut]);
+        let mut damaged = bytes.clone();
+        damaged[cut] ^= 0x55;
+        let _ = Recording::read(&damaged);
+    }
+}

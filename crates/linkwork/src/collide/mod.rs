@@ -19,8 +19,9 @@ mod core;
 pub(crate) mod hull;
 mod manifold;
 mod mesh;
-mod narrow;
-mod parry;
+pub(crate) mod narrow;
+pub(crate) mod parry;
+pub(crate) mod point;
 mod query;
 pub(crate) mod shape;
 

@@ -1,0 +1,151 @@
+//! Symmetric block matrices of implicit steps: A = M − h ∂f/∂v − h² ∂f/∂x, three rows to a particle.
+//!
+//! The pattern is found by filling: a block that has no place yet is noted, and once all forces have been asked the
+//! pattern is laid out anew from what was asked for, and filled again. While the forces stay, it stays.
+
+use super::force::outer;
+use glam::{DMat3, DVec3};
+
+/// Diagonal blocks, and the blocks below the diagonal by rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockMatrix {
+    pub diagonal: Vec<DMat3>,
+    pub start: Vec<u32>,
+    pub column: Vec<u32>,
+    pub lower: Vec<DMat3>,
+    /// Sum of the masses in it, kg.
+    pub masses: f64,
+}
+
+impl BlockMatrix {
+    fn slot(&self, i: usize, j: usize) -> Option<usize> {
+        let (from, to) = (self.start[i] as usize, self.start[i + 1] as usize);
+        // rows are short: a walk is as quick as a search
+        self.column[from..to].iter().position(|&c| c as usize == j).map(|k| from + k)
+    }
+
+    /// y = A x.
+    pub fn multiply(&self, x: &[DVec3], y: &mut [DVec3]) {
+        for (y, (d, x)) in y.iter_mut().zip(self.diagonal.iter().zip(x)) {
+            *y = *d * *x;
+        }
+        for i in 0..self.diagonal.len() {
+            let xi = x[i];
+            let mut sum = DVec3::ZERO;
+            for k in self.start[i] as usize..self.start[i + 1] as usize {
+                let (b, j) = (&self.lower[k], self.column[k] as usize);
+                sum += *b * x[j];
+                // the transposed block, without transposing it
+                y[j] += DVec3::new(b.x_axis.dot(xi), b.y_axis.dot(xi), b.z_axis.dot(xi));
+            }
+            y[i] += sum;
+        }
+    }
+}
+
+/// How forces change with positions and velocities, block by block.
+pub struct Slopes<'a> {
+    matrix: &'a mut BlockMatrix,
+    /// Right-hand side, from which −h ∂f/∂v v₀ is taken.
+    right: &'a mut [DVec3],
+    v: &'a [DVec3],
+    h: f64,
+    missing: Vec<(u32, u32)>,
+    used: Vec<bool>,
+}
+
+impl Slopes<'_> {
+    /// Adds ∂fᵢ/∂xⱼ and ∂fᵢ/∂vⱼ. For i ≠ j the transposed block belongs to (j, i) and must not be added again.
+    pub fn add(&mut self, i: usize, j: usize, dx: DMat3, dv: DMat3) {
+        let h = self.h;
+        let block = dv * -h + dx * (-h * h);
+        self.right[i] -= dv * self.v[j] * h;
+        if i == j {
+            self.matrix.diagonal[i] += block;
+            return;
+        }
+        self.right[j] -= dv.transpose() * self.v[i] * h;
+        let (row, column, block) = if i > j { (i, j, block) } else { (j, i, block.transpose()) };
+        match self.matrix.slot(row, column) {
+            Some(k) => {
+                self.matrix.lower[k] += block;
+                self.used[k] = true;
+            }
+            None => self.missing.push((row as u32, column as u32)),
+        }
+    }
+
+    /// Adds what a force between two particles does that depends on their difference alone: `dx` and `dv` are the slopes
+    /// of the force on the first by its own position and velocity.
+    pub fn pair(&mut self, a: usize, b: usize, dx: DMat3, dv: DMat3) {
+        self.add(a, a, dx, dv);
+        self.add(b, b, dx, dv);
+        self.add(a, b, dx * -1.0, dv * -1.0);
+    }
+
+    /// Adds the slopes of f = −(k C + d Ċ) ∂C with gradients g, without the second derivatives of C.
+    pub fn gauss_newton(&mut self, particles: &[usize], g: &[DVec3], stiffness: f64, damping: f64) {
+        for i in 0..particles.len() {
+            for j in 0..=i {
+                let o = outer(g[i], g[j]);
+                self.add(particles[i], particles[j], o * -stiffness, o * -damping);
+            }
+        }
+    }
+}
+
+impl BlockMatrix {
+    /// Fills the matrix with masses and slopes, and adds to the right-hand side; `fill` is asked again if the pattern grew.
+    pub fn assemble(
+        &mut self,
+        mass: &[f64],
+        v: &[DVec3],
+        h: f64,
+        right: &mut [DVec3],
+        mut fill: impl FnMut(&mut Slopes),
+    ) {
+        let n = mass.len();
+        if self.start.len() != n + 1 {
+            *self = BlockMatrix { start: vec![0; n + 1], ..BlockMatrix::default() };
+        }
+        self.masses = mass.iter().sum();
+        let before = right.to_vec();
+        for _ in 0..2 {
+            self.diagonal.clear();
+            self.diagonal.extend(mass.iter().map(|m| DMat3::from_diagonal(DVec3::splat(*m))));
+            self.lower.fill(DMat3::ZERO);
+            right.copy_from_slice(&before);
+            let used = vec![false; self.column.len()];
+            let mut slopes = Slopes { matrix: self, right, v, h, missing: Vec::new(), used };
+            fill(&mut slopes);
+            let (missing, used) = (slopes.missing, slopes.used);
+            // exactly what the forces ask for: the pattern must not depend on what they once asked for
+            if missing.is_empty() && used.iter().all(|u| *u) {
+                return;
+            }
+            self.lay_out(n, missing, &used);
+        }
+    }
+
+    fn lay_out(&mut self, n: usize, missing: Vec<(u32, u32)>, used: &[bool]) {
+        let mut places = missing;
+        for i in 0..n {
+            for k in self.start[i] as usize..self.start[i + 1] as usize {
+                if used[k] {
+                    places.push((i as u32, self.column[k]));
+                }
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        self.start = vec![0; n + 1];
+        for &(i, _) in &places {
+            self.start[i as usize + 1] += 1;
+        }
+        for i in 0..n {
+            self.start[i + 1] += self.start[i];
+        }
+        self.column = places.iter().map(|p| p.1).collect();
+        self.lower = vec![DMat3::ZERO; self.column.len()];
+    }
+}

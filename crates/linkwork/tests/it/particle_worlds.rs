@@ -1,0 +1,309 @@
+//! Particles in a world: contact with bodies, attachment, momentum, snapshots, bad input.
+
+use crate::common::{Run, assert_close, assert_near, build};
+use linkwork::glam::DVec3;
+use linkwork::particle::Pull;
+use linkwork::scene::{
+    Attachment, Body, Cloth, Fabric, Geometry, Joint, ParametricObject, ParticleMethod, Particles, Pattern,
+    PointSpring, Rod, Rope, Scene, WORLD, Wire,
+};
+use linkwork::{Scratch, StepParams, World, step};
+
+fn sheet(corner: [f64; 3], side: f64, cells: usize, fabric: Fabric) -> Particles {
+    let pattern =
+        Pattern::Grid { corner, along: [side, 0.0, 0.0], across: [0.0, side, 0.0], columns: cells, rows: cells };
+    Particles { cloths: vec![Cloth { pattern, fabric }], ..Particles::new("sheet") }
+}
+
+fn total_momentum(world: &World) -> DVec3 {
+    let particles: DVec3 =
+        (0..world.particle_system_count()).map(|k| world.particle_system(k).unwrap().momentum().linear).sum();
+    world.momentum().linear + particles
+}
+
+#[test]
+fn a_ball_thrown_into_loose_cloth_shares_its_momentum() {
+    let mut scene = Scene { gravity: [0.0; 3], ..Scene::new("catch") };
+    let fabric = Fabric { density: 2.0, air: 0.0, ..Fabric::default() };
+    scene.body(
+        Body::new("ball")
+            .at([0.0, 0.0, 0.3])
+            .with_mass(1.0)
+            .shape(Geometry::Sphere { radius: 0.1 })
+            .moving([0.2, 0.0, -4.0], [0.0; 3]),
+    );
+    scene.particles(sheet([-0.5, -0.5, 0.0], 1.0, 16, fabric));
+    let mut run = Run::new(&scene, 1.0 / 120.0);
+    let before = total_momentum(&run.world);
+    for _ in 0..120 {
+        run.step();
+        assert_near("momentum", total_momentum(&run.world), before, 2e-3 * before.length());
+        let ball = run.position("ball");
+        for x in run.world.particle_system(0).unwrap().positions() {
+            assert!(x.distance(ball) > 0.1, "cloth is {:.2e} m inside the ball", 0.1 - x.distance(ball));
+        }
+    }
+    let slowed = run.velocity("ball").z;
+    assert!(slowed > -3.0, "the cloth slowed the ball to {slowed} m/s");
+    let cloth = run.world.particle_system(0).unwrap();
+    assert!(cloth.momentum().linear.z < -0.5, "and took what it lost");
+}
+
+#[test]
+fn a_hammock_carries_a_box_and_its_posts_feel_the_weight() {
+    let mut scene = Scene::new("hammock");
+    scene.body(Body::new("box").at([0.0, 0.0, 0.1]).with_mass(5.0).shape(Geometry::Box { size: [0.3, 0.2, 0.15] }));
+    let fabric = Fabric { stretch: 5e3, shear: 500.0, density: 0.3, self_collision: false, ..Fabric::default() };
+    let mut cloth = sheet([-0.6, -0.3, 0.0], 1.2, 12, fabric);
+    let Pattern::Grid { across, .. } = &mut cloth.cloths[0].pattern else { unreachable!() };
+    *across = [0.0, 0.6, 0.0];
+    cloth.nails = (0..=12).flat_map(|i| [i * 13, i * 13 + 12]).collect();
+    scene.particles(cloth);
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.steps(600);
+    let z = run.position("box").z;
+    assert!(z > -0.4 && z < 0.1, "it hangs at {z} m");
+    let speed = run.velocity("box").length();
+    assert!(speed < 0.05, "at rest but for {speed} m/s");
+}
+
+#[test]
+fn a_rope_of_particles_carries_a_load() {
+    for (mass, segments) in [(1.0, 20), (100.0, 20)] {
+        let mut scene = Scene::new("rope");
+        scene.body(Body::new("load").at([0.0, 0.0, -2.0]).with_mass(mass).shape(Geometry::Sphere { radius: 0.1 }));
+        let rope = Rope::new([0.0; 3], [0.0, 0.0, -2.0], segments, 0.5, 1e5).between(WORLD, "load");
+        scene.particles(Particles { ropes: vec![rope], collides: false, ..Particles::new("rope") });
+        let mut run = Run::new(&scene, 1.0 / 60.0);
+        run.steps(600);
+        // stretched by weight over stiffness, its own weight counting half
+        let expected = 2.0 * (1.0 + (mass + 0.25) * 9.81 / 1e5);
+        assert_close(&format!("{mass} kg"), -run.position("load").z, expected, 1e-3);
+        let end = run.world.particle_system(0).unwrap().positions()[segments];
+        assert_near("the end of the rope", end, run.position("load"), 1e-9);
+    }
+}
+
+#[test]
+fn a_pendulum_on_a_rope_swings_with_the_period_of_its_length() {
+    let mut scene = Scene::new("swing");
+    let at = [2.0 * 0.1_f64.sin(), 0.0, -2.0 * 0.1_f64.cos()];
+    scene.body(Body::new("bob").at(at).with_mass(2.0).with_inertia([1e-3; 3]));
+    let rope = Rope { damping: 1e-4, ..Rope::new([0.0; 3], at, 10, 0.001, 1e6).between(WORLD, "bob") };
+    scene.particles(Particles { ropes: vec![rope], collides: false, ..Particles::new("rope") });
+    let mut run = Run::new(&scene, 1.0 / 400.0);
+    let (mut last, mut crossings) = (run.position("bob").x, Vec::new());
+    while crossings.len() < 3 && run.world.time() < 20.0 {
+        run.step();
+        let x = run.position("bob").x;
+        if last > 0.0 && x <= 0.0 {
+            crossings.push(run.world.time());
+        }
+        last = x;
+    }
+    let period = (crossings[2] - crossings[0]) / 2.0;
+    let expected = std::f64::consts::TAU * (2.0_f64 / 9.81).sqrt() * (1.0 + 0.01 / 16.0);
+    assert_close("period", period, expected, 0.01 * expected);
+}
+
+#[test]
+fn a_rope_pulls_on_a_mechanism() {
+    // an arm on a hinge, level, held up at its end by a rope
+    let mut scene = Scene::new("drawbridge");
+    scene.body(Body::new("arm").at([0.5, 0.0, 0.0]).with_mass(4.0).shape(Geometry::Box { size: [1.0, 0.1, 0.1] }));
+    scene.joint(Joint::hinge("hinge", WORLD, "arm", [0.0; 3], [0.0, 1.0, 0.0]));
+    let rope = Rope::new([1.0, 0.0, 1.0], [1.0, 0.0, 0.0], 10, 0.01, 1e5).between(WORLD, "arm");
+    scene.particles(Particles { ropes: vec![rope], collides: false, ..Particles::new("rope") });
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.steps(300);
+    assert_close("the arm stays level", run.value_of("hinge", "angle").abs(), 0.0, 2e-3);
+    // half the weight hangs on the rope, half on the hinge
+    assert_close("force on the hinge", run.reaction("hinge").wrench.force.z.abs(), 0.5 * 4.0 * 9.81, 0.5);
+}
+
+#[test]
+fn particles_rest_on_bodies_that_move() {
+    // a plate that goes up carries beads along
+    let mut scene = Scene::new("lift");
+    scene.body(
+        Body::kinematic("plate").shape(Geometry::Box { size: [1.0, 1.0, 0.1] }).moving([0.5, 0.0, 0.3], [0.0; 3]),
+    );
+    let mut beads =
+        Particles { method: ParticleMethod::Verlet, radius: 0.02, friction: 1.0, ..Particles::new("beads") };
+    for k in 0..5 {
+        beads.point([0.1 * k as f64 - 0.2, 0.0, 0.08], 0.1);
+    }
+    scene.particles(beads);
+    let mut run = Run::new(&scene, 1.0 / 120.0);
+    run.steps(240);
+    let plate = run.position("plate");
+    for x in run.world.particle_system(0).unwrap().positions() {
+        assert_close("above the plate", x.z - plate.z, 0.07, 2e-3);
+        assert!((x.x - plate.x).abs() < 0.5, "carried along: {} of {}", x.x, plate.x);
+    }
+}
+
+fn busy() -> Scene {
+    let mut scene = Scene::new("busy");
+    scene.body(Body::new("ball").at([0.05, 0.02, 0.4]).with_mass(0.5).shape(Geometry::Sphere { radius: 0.1 }));
+    let mut cloth = sheet([-0.3, -0.3, 0.0], 0.6, 8, Fabric::default());
+    cloth.nails = vec![0, 8, 72, 80];
+    scene.particles(cloth);
+    let rope = Rope::new([0.05, 0.02, 0.4], [0.5, 0.0, 0.4], 6, 0.05, 1e3).between("ball", WORLD);
+    scene.particles(Particles { ropes: vec![rope], ..Particles::new("rope") });
+    scene
+}
+
+#[test]
+fn a_snapshot_restores_every_bit_and_what_follows_is_the_same() {
+    let mut world = build(&busy());
+    let params = StepParams::new(1.0 / 60.0);
+    let mut scratch = Scratch::default();
+    for _ in 0..30 {
+        step(&mut world, &mut scratch, &params).unwrap();
+    }
+    let saved = world.snapshot();
+    let at = world.state_hash();
+    let run = |world: &mut World| {
+        let mut scratch = Scratch::default();
+        for _ in 0..30 {
+            step(world, &mut scratch, &params).unwrap();
+        }
+        world.state_hash()
+    };
+    let first = run(&mut world);
+    world.restore(&saved);
+    assert_eq!(world.state_hash(), at);
+    assert_eq!(run(&mut world), first);
+    let mut again = build(&busy());
+    let mut scratch = Scratch::default();
+    for _ in 0..60 {
+        step(&mut again, &mut scratch, &params).unwrap();
+    }
+    assert_eq!(again.state_hash(), first, "the same scene gives the same bits");
+}
+
+#[test]
+fn a_failed_step_leaves_particles_as_they_were() {
+    let params = StepParams::new(1.0 / 60.0);
+    let mut scratch = Scratch::default();
+    // a spring that throws a particle out of the range of numbers
+    let mut world = build(&busy());
+    step(&mut world, &mut scratch, &params).unwrap();
+    let before = world.state_hash();
+    let pull = Pull { particle: 3, to: DVec3::splat(1e300), stiffness: 1e300, damping: 0.0 };
+    world.particle_system_mut(0).unwrap().add_force(pull).unwrap();
+    let failed = step(&mut world, &mut scratch, &params).unwrap_err().to_string();
+    assert!(failed.contains("sheet"), "{failed}");
+    assert_eq!(world.state_hash(), before);
+}
+
+#[test]
+fn points_are_attached_and_taken_off_while_running() {
+    let mut world = build(&busy());
+    let ball = world.body("ball").unwrap();
+    world.attach_particle(0, 40, ball).unwrap();
+    assert!(world.attach_particle(0, 4000, ball).is_err());
+    assert!(world.attach_particle(7, 0, ball).is_err());
+    let offset = world.particle_system(0).unwrap().positions()[40] - world.pose(ball).unwrap().position;
+    let params = StepParams::new(1.0 / 60.0);
+    let mut scratch = Scratch::default();
+    for _ in 0..20 {
+        step(&mut world, &mut scratch, &params).unwrap();
+    }
+    let pose = world.pose(ball).unwrap();
+    let now = pose.orientation.inverse() * (world.particle_system(0).unwrap().positions()[40] - pose.position);
+    assert_near("offset", now, offset, 1e-9);
+    assert!(world.detach_particle(0, 40));
+    assert!(!world.detach_particle(0, 40));
+    world.remove_body(ball);
+    for _ in 0..20 {
+        step(&mut world, &mut scratch, &params).unwrap();
+    }
+}
+
+#[test]
+fn descriptions_with_mistakes_are_refused_by_path() {
+    let told = |p: Particles| {
+        let mut scene = Scene::new("bad");
+        scene.particles(p);
+        World::build(&scene).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let two = || {
+        let mut p = Particles::new("two");
+        p.point([0.0; 3], 1.0);
+        p.point([1.0, 0.0, 0.0], 1.0);
+        p
+    };
+    assert_eq!(told(two()), "");
+    let cases: Vec<(&str, Particles)> = vec![
+        (
+            "particles[0].points[0]",
+            Particles { points: vec![linkwork::scene::Point { mass: -1.0, ..Default::default() }], ..two() },
+        ),
+        (
+            "particles[0].springs[0]",
+            Particles {
+                springs: vec![PointSpring { a: 0, b: 5, length: None, stiffness: 1.0, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        (
+            "particles[0].springs[0].stiffness",
+            Particles {
+                springs: vec![PointSpring { a: 0, b: 1, length: None, stiffness: f64::NAN, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        ("particles[0].rods[0]", Particles { rods: vec![Rod { a: 0, b: 1, length: Some(-1.0) }], ..two() }),
+        ("particles[0].nails[0]", Particles { nails: vec![9], ..two() }),
+        (
+            "particles[0].attachments[0]",
+            Particles { attachments: vec![Attachment { point: 0, body: "nobody".into() }], ..two() },
+        ),
+        (
+            "particles[0].ropes[0].through",
+            Particles { ropes: vec![Rope::new([0.0; 3], [0.0; 3], 3, 1.0, 1.0)], ..two() },
+        ),
+        (
+            "particles[0].ropes[0].segments",
+            Particles { ropes: vec![Rope::new([0.0; 3], [1.0; 3], 0, 1.0, 1.0)], ..two() },
+        ),
+        (
+            "particles[0].wires[0]",
+            Particles {
+                wires: vec![Wire::Circle { point: 0, center: [0.0; 3], normal: [0.0; 3], radius: 1.0 }],
+                ..two()
+            },
+        ),
+        ("particles[0].radius", Particles { radius: -1.0, ..two() }),
+        ("particles[0].wind", Particles { wind: [f64::NAN, 0.0, 0.0], ..two() }),
+        ("particles[0].cloths[0]", sheet([0.0; 3], 0.0, 3, Fabric::default())),
+        ("particles[0].cloths[0]", sheet([0.0; 3], 1.0, 3, Fabric { stretch: -1.0, ..Fabric::default() })),
+        (
+            "particles[0].method",
+            Particles { method: ParticleMethod::Verlet, ..sheet([0.0; 3], 1.0, 3, Fabric::default()) },
+        ),
+        (
+            "particles[0].method",
+            Particles {
+                parametric: vec![ParametricObject::Pendulum {
+                    pivot: [0.0; 3],
+                    lengths: vec![1.0],
+                    masses: vec![1.0],
+                    angles: vec![0.0],
+                }],
+                ..two()
+            },
+        ),
+    ];
+    for (path, p) in cases {
+        let told = told(p);
+        let (has_path, rest) = (path.replace(".radius", ""), told.replace(": radius", ""));
+        assert!(rest.starts_with(&has_path), "{path}: {told:?}");
+    }
+    let mut scene = Scene::new("twice");
+    scene.particles(two()).particles(two());
+    let told = World::build(&scene).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(told.starts_with("particles[1].name"), "{told}");
+}
