@@ -52,6 +52,9 @@ impl Hinges {
     }
 }
 
+/// Stiffness of bending in a step against the mass of a corner, below which the coupling of far corners is left out.
+const WEAK: f64 = 0.3;
+
 /// Cotangent of the angle at `at` between two points.
 fn cotangent(at: DVec3, a: DVec3, b: DVec3) -> f64 {
     let (u, v) = (a - at, b - at);
@@ -89,11 +92,18 @@ impl Force for Hinges {
         self.hinges.iter().map(|h| 0.5 * h.stiffness * h.sum(at.x).length_squared()).sum()
     }
 
-    fn slopes(&self, _at: &Points, slopes: &mut Slopes) {
+    fn slopes(&self, at: &Points, slopes: &mut Slopes) {
+        let span = slopes.step() * (slopes.step() + self.damping);
         for h in &self.hinges {
-            // Of the opposite corners, x₂ᵀ c x₃ is replaced by ½ c (|x₂|² + |x₃|²): more by a weak spring ½ c |x₂ − x₃|²,
-            // c > 0, and the matrix has entries along edges only, half of what it would have.
-            let far = h.k[2] * h.k[3];
+            // Where bending is weak against inertia, x₂ᵀ c x₃ of the opposite corners is replaced by ½ c (|x₂|² + |x₃|²):
+            // more by a weak spring ½ c |x₂ − x₃|², c > 0, and the matrix has entries along edges only, half of all.
+            let mut far = h.k[2] * h.k[3];
+            let is_weak = h.stiffness * far * span < WEAK * at.mass[h.who[2] as usize];
+            if !is_weak {
+                let k = DMat3::from_diagonal(DVec3::splat(-h.stiffness * far));
+                slopes.add(h.who[3] as usize, h.who[2] as usize, k, k * self.damping);
+                far = 0.0;
+            }
             for i in 0..4 {
                 for j in 0..=i {
                     let product = match (i, j) {

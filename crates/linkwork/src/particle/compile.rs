@@ -3,7 +3,7 @@
 use super::couple::{Anchor, SystemState};
 use super::{
     AngleSpring, AngleSprings, Bend, Bends, ClothMaterial, Constraint, Drag, Gravity, Method, Neighbours,
-    ParticleSystem, Pendulum, Ring, Spline, Spring, Springs, Strings, grid,
+    ParticleSystem, Pendulum, Ring, Spline, Spring, Springs, grid,
 };
 use crate::error::SceneError;
 use crate::scene::{Fabric, ParametricObject, ParticleMethod, Particles, Pattern, Rope, WORLD, Wire};
@@ -251,7 +251,7 @@ impl Builder<'_> {
         let stiffness = ea / piece;
         let damping = rope.damping * stiffness;
         let spring = |i: usize| Spring { a: first + i, b: first + i + 1, length: piece, stiffness, damping };
-        self.system.add_force(Strings((0..n).map(spring).collect()))?;
+        self.system.add_force(Springs((0..n).map(spring).collect()))?;
         self.lines.extend((0..n).map(|i| [(first + i) as u32, (first + i + 1) as u32]));
         if rope.bend > 0.0 {
             let k = rope.bend / (piece * piece * piece);

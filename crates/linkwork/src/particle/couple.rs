@@ -73,7 +73,8 @@ const FASTEST: f64 = 300.0;
 /// What is needed to undo a push.
 pub(crate) struct Undo {
     systems: Vec<Saved>,
-    forces: Vec<(u32, DVec3, DVec3, Option<Pushed>)>,
+    /// Slot, force, torque, velocities, memory.
+    bodies: Vec<(u32, [DVec3; 4], Option<Pushed>)>,
 }
 
 impl Undo {
@@ -81,9 +82,9 @@ impl Undo {
         for (state, saved) in world.particles.iter_mut().zip(self.systems) {
             state.system.go_back(saved);
         }
-        for (slot, force, torque, pushed) in self.forces {
+        for (slot, [force, torque, v, w], pushed) in self.bodies {
             if let Some(body) = world.bodies.at_mut(slot as usize) {
-                (body.force, body.torque, body.pushed) = (force, torque, pushed);
+                (body.force, body.torque, body.v, body.w, body.pushed) = (force, torque, v, w, pushed);
             }
         }
     }
@@ -94,9 +95,9 @@ pub(crate) fn push(world: &mut World, h: f64) -> Result<Option<Undo>, StepError>
     if world.particles.is_empty() {
         return Ok(None);
     }
-    let mut undo = Undo { systems: world.particles.iter().map(|s| s.system.save()).collect(), forces: Vec::new() };
+    let mut undo = Undo { systems: world.particles.iter().map(|s| s.system.save()).collect(), bodies: Vec::new() };
     for (slot, body) in world.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
-        undo.forces.push((slot.slot() as u32, body.force, body.torque, body.pushed));
+        undo.bodies.push((slot.slot() as u32, [body.force, body.torque, body.v, body.w], body.pushed));
     }
     let mut systems = std::mem::take(&mut world.particles);
     let mut given: Vec<Vec<(u32, DVec3, DVec3)>> = Vec::new();

@@ -211,13 +211,15 @@ impl Force for Strings {
         for s in &self.0 {
             let d = at.x[s.a] - at.x[s.b];
             let length = d.length();
-            // slack pieces keep their place in the matrix
-            if length <= s.length || length < 1e-12 {
+            // Slack pieces keep their place in the matrix; those about to become taut are held back, so that nothing
+            // falls through a step and is thrown back in the next.
+            let rate = (at.v[s.a] - at.v[s.b]).dot(d) / length.max(1e-12);
+            if length + slopes.step() * rate.max(0.0) <= s.length || length < 1e-12 {
                 slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO);
                 continue;
             }
             let along = outer(d, d) * (1.0 / (length * length));
-            let across = 1.0 - s.length / length;
+            let across = (1.0 - s.length / length).max(0.0);
             let k = (along * (1.0 - across) + DMat3::IDENTITY * across) * -s.stiffness;
             slopes.pair(s.a, s.b, k, along * -s.damping);
         }

@@ -55,6 +55,11 @@ pub struct Slopes<'a> {
 }
 
 impl Slopes<'_> {
+    /// Length of the step, s.
+    pub fn step(&self) -> f64 {
+        self.h
+    }
+
     /// Adds ∂fᵢ/∂xⱼ and ∂fᵢ/∂vⱼ. For i ≠ j the transposed block belongs to (j, i) and must not be added again.
     pub fn add(&mut self, i: usize, j: usize, dx: DMat3, dv: DMat3) {
         let h = self.h;

@@ -154,9 +154,6 @@ impl Sheets {
             }
             touched += hits;
             zones.move_as_one(v, w);
-            if round == IMPULSE_ROUNDS {
-                pairs = self.candidates(x, v, h);
-            }
         }
         touched
     }
@@ -168,7 +165,8 @@ impl Sheets {
         let mean = used / self.triangles.len() as f64;
         let triangles = std::mem::take(&mut self.triangles);
         let grow = 0.5 * self.thickness;
-        let end = |i: u32| x[i as usize] + (v[i as usize] - mean) * h;
+        let ends: Vec<DVec3> = x.iter().zip(v).map(|(x, v)| *x + (*v - mean) * h).collect();
+        let end = |i: u32| ends[i as usize];
         self.fit(
             &triangles,
             |t| Bounds::of(t.iter().flat_map(|&i| [x[i as usize], end(i)])).grown(grow),
@@ -201,7 +199,9 @@ impl Sheets {
                 }
             }
             match (na.child, nb.child) {
-                (NONE, NONE) => self.features(na.other as usize, nb.other as usize, x, v, h, &mut pairs),
+                (NONE, NONE) => {
+                    self.features((na.other as usize, nb.other as usize), x, &ends, v, h, &mut pairs);
+                }
                 (NONE, _) => stack.extend([(a, nb.child), (a, nb.other)]),
                 (_, NONE) => stack.extend([(na.child, b), (na.other, b)]),
                 _ if na.bounds.half().length_squared() > nb.bounds.half().length_squared() => {
@@ -213,27 +213,36 @@ impl Sheets {
         pairs
     }
 
-    fn features(&self, s: usize, t: usize, x: &[DVec3], v: &[DVec3], h: f64, pairs: &mut Vec<Pair>) {
+    fn features(
+        &self,
+        (s, t): (usize, usize),
+        x: &[DVec3],
+        ends: &[DVec3],
+        v: &[DVec3],
+        h: f64,
+        pairs: &mut Vec<Pair>,
+    ) {
         let mut consider = |who: [u32; 4], edges: bool| {
-            let near = self.thickness + reach(who, edges, v) * h;
             let p = who.map(|i| x[i as usize]);
-            // boxes first: most features of two triangles that are near are not near themselves
-            let boxes = match edges {
-                true => (Bounds::of([p[0], p[1]]), Bounds::of([p[2], p[3]])),
-                false => (Bounds { low: p[0], high: p[0] }, Bounds::of([p[1], p[2], p[3]])),
+            let q = who.map(|i| ends[i as usize]);
+            // boxes around their motions first: most features of two triangles that are near are not near themselves
+            let first = if edges { 2 } else { 1 };
+            let around = |part: std::ops::Range<usize>| {
+                let points = part.clone().map(|k| p[k]).chain(part.map(|k| q[k]));
+                Bounds::of(points)
             };
-            if !boxes.0.grown(near).overlaps(&boxes.1) {
+            if !around(0..first).grown(self.thickness).overlaps(&around(first..4)) {
                 return;
             }
             let (weight, offset) = nearest(p, edges);
             let distance = offset.length();
-            if distance > near {
-                return;
-            }
-            // nearest at an end or a rim: another pair is as near, unless these meet within the step
-            let at_rim = weight.iter().any(|w| *w == 0.0);
-            if at_rim && distance > near - self.thickness {
-                return;
+            // edges that are nearest at an end: a vertex and a face are as near, unless these meet within the step
+            let at_rim = edges && weight.contains(&0.0);
+            if at_rim || distance > self.thickness {
+                let motion = 1.5 * reach(who, edges, v) * h;
+                if distance > self.thickness + motion || (at_rim && distance > motion) {
+                    return;
+                }
             }
             let normal = match distance > 1e-9 {
                 true => offset / distance,

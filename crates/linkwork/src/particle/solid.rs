@@ -116,6 +116,9 @@ impl Solid {
 
     /// Box that the solid sweeps within a time, and beyond which nothing within `radius` is.
     pub fn swept(&self, h: f64, radius: f64) -> Bounds {
+        if self.is_plane() {
+            return self.bounds;
+        }
         let size = if self.bounds.low.is_finite() { self.bounds.half().length() } else { 0.0 };
         let arm = (self.bounds.center() - self.center).length();
         let turn = if self.w == DVec3::ZERO { 0.0 } else { self.w.length() * h * (size + arm) };

@@ -300,7 +300,7 @@ pub struct Rope {
     /// Length without force, m; that of its course if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<f64>,
-    /// Force per relative stretch, N: Young's modulus times cross-section. A rope does not push.
+    /// Force per relative stretch, N: Young's modulus times cross-section. Pieces keep their length, and fold when pushed.
     pub stiffness: f64,
     /// Damping as a time, s.
     #[serde(default = "rope_damping")]

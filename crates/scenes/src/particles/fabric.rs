@@ -80,7 +80,7 @@ pub(crate) const FLAG: Entry = Entry {
 pub(crate) const HAMMOCK: Entry = Entry {
     name: "hammock",
     collides: true,
-    summary: "Boxes and a ball drop into a hammock of cloth.",
+    summary: "Boxes drop into a hammock of cloth.",
     parameters: &[
         Parameter::count("boxes", 3.0, 0.0, 30.0, "number of boxes"),
         Parameter::real("mass", 2.0, 0.01, 1000.0, "kg", "of each box"),
@@ -102,13 +102,13 @@ pub(crate) const HAMMOCK: Entry = Entry {
         };
         let corner = DVec3::new(-1.05, -0.5, 0.0);
         let mut cloth = sheet("cloth", corner, DVec3::X * 2.1, DVec3::Y, [columns, rows], fabric);
-        cloth.friction = 0.6;
+        cloth.friction = 0.8;
         cloth.radius = 0.01;
         cloth.nails = (0..=rows).flat_map(|i| [i * (columns + 1), i * (columns + 1) + columns]).collect();
         scene.particles(cloth);
         for k in 0..values.count("boxes") {
-            let shape = Shape::new(Geometry::Box { size: [0.3, 0.25, 0.2] }).friction(0.5);
-            let at = [0.12 * (k % 3) as f64 - 0.12, 0.05 * (k % 2) as f64, 0.3 + 0.3 * k as f64];
+            let shape = Shape::new(Geometry::Box { size: [0.25, 0.3, 0.15] }).friction(0.8);
+            let at = [0.35 * ((k % 3) as f64 - 1.0), 0.0, 0.15 + 0.3 * (k / 3) as f64];
             scene.body(Body::new(format!("box {k}")).at(at).with_mass(values.real("mass")).placed_shape(shape));
         }
         Ok(scene)
