@@ -33,7 +33,7 @@ pub(super) struct Linearisation {
     pub coupling_offset: Vec<f64>,
     /// Constant forces of force motors, hat accelerations of bodies.
     pub drive_forces: Vec<(u32, Hat)>,
-    force_motors: Vec<(u32, f64)>,
+    pub force_motors: Vec<(u32, f64)>,
     /// Per movable body: Ĵ_ang = whiteningᵀ · angular row, ω = whitening · (angular hat velocity).
     pub whitening: Vec<DMat3>,
     /// Rows that must be kept although their pivots are small, sorted; and those of the step before.
