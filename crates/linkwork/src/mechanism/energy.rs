@@ -143,12 +143,23 @@ impl Mechanism {
             let t = (self.pose[k].r.transpose() * self.load[k].1) * self.inertia[k].inv_sqrt;
             add(k, &[0.0, 0.0, 0.0, t.x, t.y, t.z]);
         }
-        for (k, f) in &self.linear.drive_forces {
-            add(*k as usize, f);
-        }
         for (l, d) in self.force.iter().zip(&self.linear.drift) {
             power -= l * d;
         }
-        power * h
+        power * h + self.work_of_force_motors()
+    }
+
+    /// Constant forces along coordinates: exact also where a coordinate bounces off its limit within the step, whose mean speed
+    /// says little about the way.
+    fn work_of_force_motors(&self) -> f64 {
+        let work = |&(k, force): &(u32, f64)| {
+            let t = &self.layout.tracked[k as usize];
+            let m = &self.layout.models[t.model as usize];
+            let at = self.first_value[t.model as usize] as usize + t.coordinate as usize;
+            let (a, b) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
+            let end = m.coordinates[t.coordinate as usize].1.unwrapped(m, a, b, self.near[at]);
+            force * (end - self.values[at])
+        };
+        self.linear.force_motors.iter().map(work).sum()
     }
 }

@@ -229,3 +229,31 @@ fn limits_inside_a_chain_act_together() {
     }
     assert!(run.worst_error < 1e-9);
 }
+
+#[test]
+fn a_force_that_presses_into_a_bouncing_limit_is_no_reason_for_a_last_resort() {
+    // symptom: an exhibit of the scene `joints` took the last resort when its block bounced off the upper stop; cause: the work of
+    // the force was reckoned from the mean speed, which a bounce turns round within the step
+    let limit = Some(Limit { min: Some(0.0), max: Some(1.0), restitution: 0.6 });
+    let motor = Some(Motor::Force { value: 85.0 });
+    let acting = Coordinate { limit, motor, ..Coordinate::default() };
+    let scene = on_slider([0.0, 0.0, -9.81], DVec3::Z, 8.0, acting);
+    let mut run = Run::new(&scene, 1.0 / 120.0);
+    let (mut rebounds, mut farthest, mut touched) = (Vec::new(), 0.0_f64, false);
+    for _ in 0..1200 {
+        let kinds = run.step().kinds;
+        assert_eq!((kinds.robust, kinds.last_resort), (0, 0), "at {} s", run.world.time());
+        let away = 1.0 - run.value_of("rail", "displacement");
+        if away < 1e-9 {
+            rebounds.extend((touched && farthest > 1e-3).then_some(farthest));
+            (touched, farthest) = (true, 0.0);
+        }
+        farthest = farthest.max(away);
+    }
+    // speeds are multiplied by 0.6 at every bounce, heights by 0.36
+    for (k, height) in rebounds.iter().take(3).enumerate() {
+        let expected = 0.36_f64.powi(k as i32 + 1);
+        assert_close("height of a rebound", *height, expected, 0.1 * expected);
+    }
+    assert!(rebounds.len() >= 3, "{rebounds:?}");
+}
