@@ -154,7 +154,41 @@ fn triangles(world: &World, sides: usize) -> Vec<Triangle> {
             add(&mut triangles, &pose, &bar, colour(BAR), 8);
         }
     }
+    add_particles(&mut triangles, world);
     triangles
+}
+
+/// Systems of particles: cloth as it is, lines as bars, particles without either as balls.
+fn add_particles(triangles: &mut Vec<Triangle>, world: &World) {
+    for k in 0..world.particle_system_count() {
+        let (Some(system), Some(drawing)) = (world.particle_system(k), world.particle_drawing(k)) else { continue };
+        let (x, colour) = (system.positions(), colour(PALETTE[k % PALETTE.len()]));
+        let (lines, faces) = (drawing.lines, drawing.triangles);
+        for face in faces {
+            let corners = face.map(|i| x[i as usize]);
+            let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize_or_zero();
+            // cloth is seen from both sides
+            triangles.push(Triangle { corners, normals: [normal; 3], colour });
+            triangles.push(Triangle { corners: [corners[0], corners[2], corners[1]], normals: [-normal; 3], colour });
+        }
+        let thickness: f64 = lines.iter().map(|l| x[l[0] as usize].distance(x[l[1] as usize])).sum::<f64>()
+            / (25.0 * lines.len().max(1) as f64);
+        for line in lines.iter().filter(|_| faces.is_empty()) {
+            let (from, to) = (x[line[0] as usize], x[line[1] as usize]);
+            let pose = Pose {
+                position: 0.5 * (from + to),
+                orientation: linkwork::glam::DQuat::from_rotation_arc(DVec3::Z, (to - from).normalize_or(DVec3::Z)),
+            };
+            let bar = Shape::new(Geometry::Cylinder { radius: thickness, length: from.distance(to) });
+            add(triangles, &pose, &bar, colour, 6);
+        }
+        if faces.is_empty() {
+            let ball = Shape::new(Geometry::Sphere { radius: (2.0 * thickness).max(0.01) });
+            for position in x {
+                add(triangles, &Pose { position: *position, ..Pose::IDENTITY }, &ball, colour, 8);
+            }
+        }
+    }
 }
 
 fn add(triangles: &mut Vec<Triangle>, pose: &Pose, shape: &Shape, colour: DVec3, sides: usize) {
