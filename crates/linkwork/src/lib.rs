@@ -34,6 +34,7 @@ pub mod scene;
 mod params;
 pub use params::{Method, StepParams};
 
+mod flight;
 mod sleep;
 mod step;
 pub use step::{Scratch, step};
