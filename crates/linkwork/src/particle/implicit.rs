@@ -261,11 +261,9 @@ impl ParticleSystem {
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
             match holds[i] {
-                Hold::Contact { normal, .. } => {
-                    if (product[i] - work.right[i]).dot(normal) < 0.0 {
-                        holds[i] = Hold::Free;
-                        changed = true;
-                    }
+                Hold::Contact { normal, .. } if (product[i] - work.right[i]).dot(normal) < 0.0 => {
+                    holds[i] = Hold::Free;
+                    changed = true;
                 }
                 Hold::Free => {
                     let to = self.x[i] + v[i] * h;
