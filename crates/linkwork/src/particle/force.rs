@@ -462,14 +462,14 @@ impl Force for Pull {
     }
 }
 
-/// Adds to the forces of all particles.
-pub type ForceFunction = dyn Fn(&Points, &mut [DVec3]) + Send + Sync;
+/// Adds to the forces on all particles.
+pub type ForceFunction = Arc<dyn Fn(&Points, &mut [DVec3]) + Send + Sync>;
 
 /// A force given by a function of all particles.
 #[derive(Clone)]
 pub struct UserForce(
     /// Adds to the forces.
-    pub Arc<ForceFunction>,
+    pub ForceFunction,
 );
 
 impl Force for UserForce {

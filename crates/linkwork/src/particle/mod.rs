@@ -28,8 +28,8 @@
 
 mod force;
 pub use force::{
-    AngleSpring, AngleSprings, Behaviour, BehaviourFunction, Bend, Bends, Drag, Force, Gravity, Points, Pull, Spring,
-    Springs, Strings, UserForce,
+    AngleSpring, AngleSprings, Behaviour, BehaviourFunction, Bend, Bends, Drag, Force, ForceFunction, Gravity, Points,
+    Pull, Spring, Springs, Strings, UserForce,
 };
 
 mod buckets;
