@@ -94,7 +94,7 @@ impl Run {
             }
             let sideways = DVec2::new(self.u.x, self.u.y);
             if sideways.length() <= AT_REST * self.scale {
-                return self.leave_rest(left, by_work);
+                return self.go_on_at_rest(left, by_work);
             }
             let (longest, straight) = self.sliding_step(sideways);
             let to_goal = straight_to(left, self.u.z, self.rate(self.u).z, by_work).unwrap_or(f64::INFINITY);
@@ -169,7 +169,7 @@ impl Run {
     }
 
     /// From rest sideways: sticking, or sliding off along a straight line. Either ends at the goal.
-    fn leave_rest(&mut self, left: f64, by_work: bool) -> Result<(), BadCollision> {
+    fn go_on_at_rest(&mut self, left: f64, by_work: bool) -> Result<(), BadCollision> {
         let hold = self.k.inverse() * DVec3::Z;
         let hold = hold / hold.z;
         let push = if DVec2::new(hold.x, hold.y).length() <= self.mu {

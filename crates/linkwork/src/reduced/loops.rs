@@ -269,7 +269,7 @@ impl Loops {
     /// Accelerations under external wrenches that keep the loops closed, at driven velocities: `data.acceleration`. The forces
     /// of the closing rows are in `multipliers`, and every link knows what its joint transmits.
     /// `None` if the system of the free rates is not positive definite.
-    pub fn accelerate(&mut self, model: &Model, data: &mut Data, external: &mut [Wrench]) -> Option<()> {
+    pub fn accelerate(&mut self, model: &Model, data: &mut Data, external: &[Wrench]) -> Option<()> {
         // what accelerates at constant rates
         for (k, link) in model.links.iter().enumerate() {
             let at = &data.links[k];
