@@ -538,6 +538,8 @@ impl World {
         body.set_pose(Pose { position, orientation });
         body.set_twist(twist);
         self.posed = true;
+        // what it bore has lost its support
+        self.wake_all();
         self.disturbed = true;
         Ok(())
     }
@@ -724,7 +726,6 @@ fn rebase(from: &MassProperties, to: &MassProperties, anchor: &mut DVec3, frame:
     *turn = (turned * *turn).normalize();
 }
 
-/// The known name that differs least from a mistyped one, if it is close.
 /// A list of names that can still be read.
 fn all_of<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
     const MOST: usize = 8;

@@ -32,6 +32,24 @@ impl World {
         self.bodies.iter_mut().for_each(|(_, body)| body.wake());
     }
 
+    /// Wakes a group: its time of rest begins anew.
+    pub(crate) fn wake_slots(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            if let Some(body) = self.bodies.at_mut(slot as usize) {
+                body.wake();
+            }
+        }
+    }
+
+    /// Wakes those of a group that sleep.
+    pub(crate) fn wake_sleepers(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            if let Some(body) = self.bodies.at_mut(slot as usize).filter(|b| b.asleep) {
+                body.wake();
+            }
+        }
+    }
+
     /// Whether all bodies of a group sleep.
     pub(crate) fn all_asleep(&self, slots: &[u32]) -> bool {
         slots.iter().all(|&slot| self.bodies.at(slot as usize).is_some_and(|b| b.asleep))

@@ -26,7 +26,8 @@ pub struct Scratch {
 
 /// Advances the world by one step of `params.dt`.
 ///
-/// On an error the world is exactly as before, but for the impulses of contacts from which the next step would have started.
+/// On an error bodies, joints and time are exactly as before. Contact points forget the impulses from which the next step would
+/// have started, and sleepers may have woken.
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
@@ -144,8 +145,8 @@ impl Round<'_> {
             }
         }
         contacts.scatter(&mut world.bodies);
-        if params.sleeping && late.is_empty() && self.halvings == 0 {
-            contacts.fall_asleep(world, mechanisms, free, h);
+        if params.sleeping && self.halvings == 0 {
+            contacts.fall_asleep(world, mechanisms, free, &late, h);
         }
         if late.is_empty() {
             return Ok(());

@@ -260,7 +260,7 @@ export class Recording {
   point(frame, i) {
     const [b, k] = this.index[frame];
     const { points, pointRanges } = this.blocks[b];
-    return pointRanges[2 * (i % 3)] + (pointRanges[2 * (i % 3) + 1] * points[3 * this.particles * k + i]) / POSITION_STEPS;
+    return pointRanges[2 * (i % 3)] + (pointRanges[2 * (i % 3) + 1] * points[3 * this.particles * k + i]) / STEPS;
   }
 
   /** The particles between two frames. */

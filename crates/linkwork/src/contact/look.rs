@@ -49,28 +49,28 @@ impl Contacts {
     ) -> f64 {
         let mut worst = 0.0_f64;
         let mut unseen: Vec<Unseen> = Vec::new();
-        let mut k = 0;
-        let manifolds = island.manifolds.len();
+        // of each manifold: its first contact
+        let mut starts = Vec::with_capacity(island.manifolds.len());
+        let mut contacts = 0;
+        for &m in &island.manifolds {
+            starts.push(contacts);
+            contacts += world.collisions.manifolds[m as usize].points().len();
+        }
         let mut at = 0;
-        while at < manifolds {
-            // all manifolds of one pair together
+        while at < island.seen {
+            // all manifolds of one pair together, those that were added too
             let first = world.collisions.manifolds[island.manifolds[at] as usize];
-            let key = (first.collider_a, first.collider_b);
-            let same = |m: &u32| {
-                let m = &world.collisions.manifolds[*m as usize];
-                (m.collider_a, m.collider_b) == key
+            let same = |k: &usize| {
+                let m = &world.collisions.manifolds[island.manifolds[*k] as usize];
+                (m.collider_a, m.collider_b) == (first.collider_a, first.collider_b)
             };
-            let group = island.manifolds[at..].iter().take_while(|m| same(m)).count();
-            let count: usize = island.manifolds[at..at + group]
-                .iter()
-                .map(|&m| world.collisions.manifolds[m as usize].points().len())
-                .sum();
+            let mut group: Vec<usize> = (at..island.seen).take_while(same).collect();
+            at += group.len();
+            group.extend((island.seen..island.manifolds.len()).filter(same));
             if !island.solved || self.bends_its_way(world, mechanisms, island, &first, h) {
-                let deeper = self.look_at_pair(island, world, mechanisms, at..at + group, k, h, &mut unseen);
+                let deeper = self.look_at_pair(island, world, mechanisms, &group, &starts, h, &mut unseen);
                 worst = worst.max(deeper);
             }
-            k += count;
-            at += group;
         }
         if mend && worst > TOLERANCE {
             self.take_back(island, mechanisms, first_state);
@@ -110,12 +110,12 @@ impl Contacts {
         island: &mut Island,
         world: &mut World,
         mechanisms: &[Mechanism],
-        group: std::ops::Range<usize>,
-        mut k: usize,
+        group: &[usize],
+        starts: &[usize],
         h: f64,
         unseen: &mut Vec<Unseen>,
     ) -> f64 {
-        let first = world.collisions.manifolds[island.manifolds[group.start] as usize];
+        let first = world.collisions.manifolds[island.manifolds[group[0]] as usize];
         let (a, b) = (self.end(world, mechanisms, first.a, h), self.end(world, mechanisms, first.b, h));
         let turned = |slot: u32, collider: u32| match self.motion(world, mechanisms, slot).w.length() {
             0.0 => 0.0,
@@ -133,7 +133,8 @@ impl Contacts {
         }
         let mut taken = vec![false; seen.len()];
         let mut worst = 0.0_f64;
-        for position in group.clone() {
+        for &position in group {
+            let mut k = starts[position];
             let manifold = world.collisions.manifolds[island.manifolds[position] as usize];
             for point in manifold.points() {
                 let mut best = (near * near, usize::MAX);
@@ -165,7 +166,7 @@ impl Contacts {
         for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
             worst = worst.max(-s.3);
             let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::default() };
-            let manifold = island.manifolds[group.start];
+            let manifold = island.manifolds[group[0]];
             match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == s.0) {
                 Some(u) => u.points.push(point),
                 None => unseen.push(Unseen { manifold, normal: s.0, points: vec![point] }),
@@ -256,7 +257,8 @@ impl Contacts {
                         false => 0.0,
                     };
                     self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
-                    self.pushes[slot as usize] = if speed.is_finite() { speed } else { 0.0 };
+                    let known = &mut self.pushes[slot as usize];
+                    *known = known.max(if speed.is_finite() { speed } else { 0.0 });
                 }
                 any = true;
             }

@@ -86,6 +86,29 @@ struct Island {
     closings: Vec<Option<u32>>,
 }
 
+impl ContactReport {
+    /// Adds what an island did. What an attempt found that was given up is not told.
+    fn add(&mut self, island: &ContactReport, advanced: bool) {
+        self.iterations += island.iterations;
+        if advanced {
+            self.contacts += island.contacts;
+            self.residual = self.residual.max(island.residual);
+            self.penetration = self.penetration.max(island.penetration);
+            self.jammed = self.jammed.or(island.jammed);
+        }
+    }
+}
+
+/// Whether a mechanism is moved from outside, or by a motor that is told to run, however slowly.
+fn is_driven(world: &World, mechanism: &Mechanism) -> bool {
+    let carried = mechanism
+        .outside_bodies()
+        .filter_map(|slot| world.bodies.at(slot as usize))
+        .any(|b| b.kind == BodyKind::Kinematic && (b.v != DVec3::ZERO || b.w != DVec3::ZERO));
+    let mut joints = mechanism.joint_slots().iter().filter_map(|&slot| world.joints.at(slot as usize));
+    carried || joints.any(|joint| joint.drives.iter().any(|drive| drive.is_running()))
+}
+
 impl Island {
     fn collect_bodies(&mut self, mechanisms: &[Mechanism], free: &[u32]) {
         self.bodies.clear();
@@ -246,7 +269,10 @@ impl Contacts {
                 self.islands[k] = island;
                 continue;
             }
-            if !self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut report) {
+            let mut attempt = ContactReport::default();
+            let advanced = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
+            report.add(&attempt, advanced);
+            if !advanced {
                 island.mechanisms.iter().for_each(|&m| late.mechanisms[m as usize] = true);
                 island.free.iter().for_each(|&k| late.free[k as usize] = true);
             }
@@ -258,6 +284,11 @@ impl Contacts {
     /// Finds what sleeps: islands of sleeping bodies that nothing moving reaches, and sleepers that touch nothing. What
     /// sleeps is no longer active; what shares an island with something awake wakes.
     pub fn let_sleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &mut Active) {
+        for mechanism in mechanisms {
+            if is_driven(world, mechanism) {
+                world.wake_slots(mechanism.movable_bodies());
+            }
+        }
         for k in 0..self.count {
             let mut island = std::mem::take(&mut self.islands[k]);
             island.collect_bodies(mechanisms, free);
@@ -271,9 +302,7 @@ impl Contacts {
             });
             island.asleep = !disturbed && world.all_asleep(&island.bodies);
             if !island.asleep {
-                let sleepers = island.bodies.iter().filter_map(|&slot| world.body_at(slot as usize));
-                let sleepers: Vec<_> = sleepers.filter(|&id| world.is_asleep(id)).collect();
-                sleepers.into_iter().for_each(|id| world.wake(id));
+                world.wake_sleepers(&island.bodies);
             }
             self.islands[k] = island;
         }
@@ -285,10 +314,13 @@ impl Contacts {
         }
     }
 
-    /// Lets what has been at rest fall asleep, after a step.
-    pub fn fall_asleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], dt: f64) {
+    /// Lets what has been at rest fall asleep, after a step; what is late has not made its step yet.
+    pub fn fall_asleep(&self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], late: &Active, dt: f64) {
         world.note_rest(dt);
-        for island in self.islands[..self.count].iter().filter(|i| !i.asleep) {
+        let is_late = |i: &Island| {
+            i.mechanisms.iter().any(|&m| late.mechanisms[m as usize]) || i.free.iter().any(|&k| late.free[k as usize])
+        };
+        for island in self.islands[..self.count].iter().filter(|i| !i.asleep && !is_late(i)) {
             world.fall_asleep(&island.bodies);
         }
         for (_, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| !self.touches(*k)) {

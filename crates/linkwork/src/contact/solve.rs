@@ -108,7 +108,11 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     let Island { problem, newton, z, slips, rows, work, rolls, first_roll, .. } = island;
     let contacts = rows.len();
     newton.prepare(problem);
-    work.measure_mobility(problem);
+    if !(work.measure_mobility(problem) > 0.0) {
+        // nothing here can be moved
+        problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
+        return;
+    }
     island.solved = false;
     let mut iterations = 0;
     for _ in 0..MOST_SLIP_ROUNDS {

@@ -62,6 +62,11 @@ pub(crate) enum BoundedMotor {
 }
 
 impl Drive {
+    /// Whether a motor is told to run, however slowly.
+    pub fn is_running(&self) -> bool {
+        matches!(self.motor, Some(Motor::Velocity { target, .. }) if target != 0.0)
+    }
+
     /// Whether a soft row is needed: a spring, damper or unbounded servo.
     pub fn is_soft(&self) -> bool {
         self.damping > 0.0 || self.spring.is_some() || matches!(self.motor, Some(Motor::Servo { max_force: None, .. }))

@@ -42,6 +42,16 @@ impl Mechanism {
         &self.layout.bodies[..self.layout.movable]
     }
 
+    /// World slots of bodies that its joints hold but do not move.
+    pub(crate) fn outside_bodies(&self) -> impl Iterator<Item = u32> {
+        self.layout.bodies[self.layout.movable..].iter().copied().filter(|&slot| slot != super::layout::WORLD_SLOT)
+    }
+
+    /// World slots of its joints.
+    pub(crate) fn joint_slots(&self) -> &[u32] {
+        &self.layout.joints
+    }
+
     /// Gives the rest of the kick of the last step to a mechanism that has come free.
     pub(super) fn catch_up(&mut self, h: f64) {
         self.supported = false;
@@ -336,7 +346,8 @@ impl Mechanism {
                 self.taken(h, StepKind::LastResort, Some(unfit.unwrap_or(Reason::NoConvergence)), iterations)
             }
         };
-        self.supported = supported;
+        // the last resort leaves the velocities of the middle of the step
+        self.supported = supported || iterations.is_none();
         self.measure_closure(&mut advance, params);
         advance
     }

@@ -126,6 +126,8 @@ pub(crate) fn push(world: &mut World, h: f64) -> Result<Option<Undo>, StepError>
         let Some(body) = world.bodies.at_mut(slot as usize) else { continue };
         body.force += linear / h;
         body.torque += angular / h;
+        // what hangs on particles does not sleep
+        body.wake();
         if let Some(p) = &mut body.pushed {
             p.force += linear / h;
             p.torque += angular / h;

@@ -55,6 +55,7 @@ impl World {
         let exists = number < self.particles.len();
         if exists {
             self.particles.remove(number);
+            self.wake_all();
         }
         exists
     }
@@ -100,6 +101,7 @@ impl World {
         state.system.free(particle)?;
         state.anchors.retain(|a| a.particle != particle);
         state.anchors.push(anchor);
+        self.wake_all();
         Ok(())
     }
 
@@ -108,6 +110,8 @@ impl World {
         let Some(state) = self.particles.get_mut(number) else { return false };
         let before = state.anchors.len();
         state.anchors.retain(|a| a.particle != particle);
-        state.anchors.len() < before
+        let taken = state.anchors.len() < before;
+        self.wake_all();
+        taken
     }
 }

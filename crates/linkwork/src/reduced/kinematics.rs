@@ -402,6 +402,7 @@ fn rates_of_relative(freedom: &Freedom, s: &[Motion6], relative: Motion6, v: &mu
 pub fn set_state(model: &Model, world: &mut World, state: &State) {
     let mut data = Data::new(model);
     forward_kinematics(model, &mut data, &state.q, &state.v);
+    world.wake_all();
     for k in 0..model.links.len() {
         let (v, w) = data.velocity(k);
         let placed = data.links[k].placed;

@@ -107,3 +107,52 @@ fn a_moving_platform_keeps_what_it_carries_awake() {
     assert!(!sleeps(&run, "box"));
     assert!((run.position("box").x - 1.0).abs() < 1e-3, "{}", run.position("box"));
 }
+
+#[test]
+fn what_is_joined_to_a_driven_base_does_not_sleep_nor_tear() {
+    let mut scene = Scene::new("carried");
+    let base = Body { kind: BodyKind::Kinematic, ..Body::new("base") };
+    scene.body(base);
+    scene.body(
+        Body::new("arm")
+            .with_density(1000.0)
+            .shape(linkwork::scene::Geometry::Box { size: [0.1, 0.1, 1.0] })
+            .at([0.0, 0.0, -0.5]),
+    );
+    let friction = Coordinate { friction: 5.0, ..Coordinate::of("angle") };
+    scene.joint(Joint::hinge("pin", "base", "arm", DVec3::ZERO, DVec3::Y).with(friction));
+    let mut run = asleep(&scene, 2.0);
+    assert!(sleeps(&run, "arm"));
+    let base = run.body("base");
+    run.world.set_velocity(base, linkwork::Twist { linear: DVec3::X * 5e-4, angular: DVec3::ZERO }).unwrap();
+    run.to(6.0);
+    assert!(!sleeps(&run, "arm"));
+    assert!(run.worst_error < 1e-9, "the pin opened by {:e} m", run.worst_error);
+    assert!((run.position("arm").x - run.position("base").x).abs() < 0.01);
+}
+
+#[test]
+fn a_slow_motor_runs_on() {
+    let mut scene = Scene::new("clock");
+    scene
+        .body(Body::new("hand").with_density(1000.0).shape(linkwork::scene::Geometry::Box { size: [0.02, 0.02, 0.2] }));
+    let motor = Coordinate::of("angle").motor(Motor::Velocity { target: 1e-3, max_force: None });
+    scene.joint(Joint::hinge("axle", WORLD, "hand", DVec3::ZERO, DVec3::Y).with(motor));
+    let run = asleep(&scene, 4.0);
+    assert!((run.value_of("axle", "angle") - 4e-3).abs() < 1e-5, "{}", run.value_of("axle", "angle"));
+}
+
+#[test]
+fn a_floor_that_is_moved_away_wakes_what_lay_on_it() {
+    let mut scene = Scene::new("trapdoor");
+    scene.body(Body { kind: BodyKind::Static, ..cuboid("floor", [2.0, 2.0, 0.2], 0.5) });
+    scene.body(cuboid("box", [0.5; 3], 0.5).at([0.0, 0.0, 0.35]));
+    let mut run = asleep(&scene, 2.0);
+    assert!(sleeps(&run, "box"));
+    let floor = run.body("floor");
+    let mut pose = run.world.pose(floor).unwrap();
+    pose.position.x = 50.0;
+    run.world.set_pose(floor, pose).unwrap();
+    run.to(3.0);
+    assert!(run.position("box").z < -1.0, "{}", run.position("box"));
+}
