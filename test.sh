@@ -18,4 +18,4 @@ if [ -n "${LINKWORK_INSTALL_BROWSER:-}" ] && ! command -v chromium >/dev/null &&
 fi
 
 # optimised: the physics tests simulate minutes of motion
-exec cargo test --release --workspace "$@"
+exec cargo test --profile checked --workspace "$@"
