@@ -134,9 +134,8 @@ impl Contacts {
         let mut taken = vec![false; seen.len()];
         let mut worst = 0.0_f64;
         for &position in group {
-            let mut k = starts[position];
             let manifold = world.collisions.manifolds[island.manifolds[position] as usize];
-            for point in manifold.points() {
+            for (k, point) in (starts[position]..).zip(manifold.points()) {
                 let mut best = (near * near, usize::MAX);
                 for (i, s) in seen.iter().enumerate().filter(|(i, _)| !taken[*i]) {
                     let d = s.2.distance_squared(point.local_b);
@@ -160,7 +159,6 @@ impl Contacts {
                     island.problem.entries[k].target += (island.bends[k] - bend) / h;
                     island.bends[k] = bend;
                 }
-                k += 1;
             }
         }
         for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {

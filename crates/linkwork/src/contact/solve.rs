@@ -108,7 +108,8 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     let Island { problem, newton, z, slips, rows, work, rolls, first_roll, .. } = island;
     let contacts = rows.len();
     newton.prepare(problem);
-    if !(work.measure_mobility(problem) > 0.0) {
+    let mobility = work.measure_mobility(problem);
+    if mobility <= 0.0 || !mobility.is_finite() {
         // nothing here can be moved
         problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
         return;
