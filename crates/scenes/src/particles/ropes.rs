@@ -67,8 +67,10 @@ pub(crate) const CRANE: Entry = Entry {
         let mut scene = stage(1.0 / 120.0, 12.0);
         scene.body(ground(0.0));
         scene.body(Body::fixed("mast").at([0.0, 0.0, 2.0]).shape(Geometry::Box { size: [0.3, 0.3, 4.0] }));
-        scene
-            .body(Body::new("jib").at([1.5, 0.0, 4.2]).with_mass(300.0).shape(Geometry::Box { size: [3.6, 0.2, 0.2] }));
+        // the hoist runs on a guide that hangs from the jib
+        let guide = Shape::new(Geometry::Cylinder { radius: 0.03, length: 1.7 }).at([1.5, 0.0, -0.95]).groups(2, 0);
+        let beam = Shape::new(Geometry::Box { size: [3.6, 0.2, 0.2] });
+        scene.body(Body::new("jib").at([1.5, 0.0, 4.2]).with_mass(300.0).placed_shape(beam).placed_shape(guide));
         let motor = |target: f64| Some(Motor::Velocity { target, max_force: None });
         let slewing = Coordinate { motor: motor(values.real("slew")), ..Coordinate::default() };
         scene.joint(Joint::hinge("slewing", "mast", "jib", [0.0, 0.0, 4.1], [0.0, 0.0, 1.0]).with(slewing));
