@@ -14,7 +14,7 @@ use crate::tape::Tape;
 use crate::time::Stopwatch;
 use crate::view::page;
 use linkwork::{Scratch, StepParams, World};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Simulates a scene.
@@ -45,7 +45,7 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
         output.finish()?;
     }
     written?;
-    if !options.quiet && !outputs.uses_stdout {
+    if std::io::stdout().is_terminal() && !options.quiet && !outputs.uses_stdout {
         output::print(&summary(&report))?;
     }
     conclude(&report, &end, options.quiet)
