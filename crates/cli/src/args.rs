@@ -3,6 +3,7 @@
 use crate::number;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linkwork::StepParams;
 use std::path::PathBuf;
 
 /// Articulated rigid bodies with hard joints: run, check and measure scenes.
@@ -105,6 +106,14 @@ pub struct StepOptions {
     /// Let what has come to rest sleep until something disturbs it
     #[arg(long)]
     pub sleep: bool,
+}
+
+impl StepOptions {
+    /// What the engine is told.
+    pub fn params(&self, dt: f64) -> StepParams {
+        let (method, tolerance) = (self.method.method(), self.tolerance);
+        StepParams { method, tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
+    }
 }
 
 /// What to simulate, and what to keep of it.

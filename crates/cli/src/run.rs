@@ -13,7 +13,7 @@ use crate::table::{facts, figure, plural};
 use crate::tape::Tape;
 use crate::time::Stopwatch;
 use crate::view::page;
-use linkwork::{Scratch, StepParams, World};
+use linkwork::{Scratch, World};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -91,12 +91,7 @@ fn simulate(
     mut csv: Option<&mut CsvOutput>,
     mut tape: Option<&mut Tape>,
 ) -> (Record, End) {
-    let params = StepParams {
-        method: options.stepping.method.method(),
-        tolerance: options.stepping.tolerance,
-        sleeping: options.stepping.sleep,
-        ..StepParams::new(schedule.dt)
-    };
+    let params = options.stepping.params(schedule.dt);
     let mut scratch = Scratch::default();
     let mut record = Record::start(world);
     let mut progress = Progress::start(schedule.steps, options.quiet);

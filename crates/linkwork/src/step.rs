@@ -4,15 +4,12 @@ use crate::contact::Contacts;
 use crate::error::StepError;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
-use crate::mechanism::{Mechanism, choice, layout};
+use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::params::StepParams;
 use crate::particle::couple;
 use crate::report::StepReport;
 use crate::world::World;
 use std::sync::Arc;
-
-/// How often the step of an island in contact is halved at most.
-const MOST_HALVINGS: u32 = 3;
 
 /// Working memory of [`step`]: laid-out mechanisms and their factors. It can be dropped at any time without changing a result.
 #[derive(Default)]

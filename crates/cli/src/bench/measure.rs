@@ -123,12 +123,7 @@ pub fn measure(
     let mut repeats = Vec::new();
     for number in 0..u64::from(options.repeats) {
         let mut world = source.build()?;
-        let params = StepParams {
-            method: options.stepping.method.method(),
-            tolerance: options.stepping.tolerance,
-            clock: Some(time::seconds),
-            ..StepParams::new(schedule.dt)
-        };
+        let params = StepParams { clock: Some(time::seconds), ..options.stepping.params(schedule.dt) };
         let mut scratch = Scratch::default();
         let mut repeat = Repeat {
             record: Record::start(&world),

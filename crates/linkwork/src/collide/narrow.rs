@@ -6,7 +6,7 @@ use super::core::{Core, Feature};
 use super::manifold::Touch;
 use super::mesh::Mesh;
 use super::shape::Form;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec2, DVec3};
 
 /// Where a form is in the world.
 #[derive(Clone, Copy, Debug)]
@@ -167,11 +167,11 @@ fn plane(
         // whatever of the rims may come down within a step, not only what faces the plane now
         Core::Cylinder { half, radius } => {
             let (near, far) = if up.z > 0.0 { (-half, *half) } else { (*half, -half) };
-            round_rim(-up, *radius, near).into_iter().for_each(&mut add);
-            add(round_rim(-up, *radius, far)[0]);
+            round_rim(-up, *radius, near).for_each(&mut add);
+            add(farthest_of_rim(-up, *radius, far));
         }
         Core::Cone { half, radius } => {
-            round_rim(-up, *radius, -half).into_iter().for_each(&mut add);
+            round_rim(-up, *radius, -half).for_each(&mut add);
             add(DVec3::new(0.0, 0.0, *half));
         }
         core => {
@@ -186,15 +186,24 @@ fn plane(
     lowest
 }
 
+/// Sine of a tilt below which a rim lies flat: its lowest point would wander around it with every breath, and the eight
+/// that stay miss that one by less than a millionth of the radius.
+const FLAT_RIM: f64 = 1e-5;
+
+/// Cosine of the angle within which the lowest point of a rim replaces one of the eight that stay.
+const SAME_RIM_POINT: f64 = 0.98;
+
+/// The point of the circle at height z that is farthest along d.
+fn farthest_of_rim(d: DVec3, radius: f64, z: f64) -> DVec3 {
+    (radius * d.truncate().normalize_or(DVec2::X)).extend(z)
+}
+
 /// Points of the circle at height z: the one farthest along d, and eight that stay where they are on the body.
-fn round_rim(d: DVec3, radius: f64, z: f64) -> [DVec3; 9] {
-    let out = d.truncate();
-    let farthest = if out.length() > 1e-9 { out.normalize() } else { glam::DVec2::X };
-    std::array::from_fn(|k| match k {
-        0 => farthest,
-        _ => glam::DVec2::from_angle(k as f64 * std::f64::consts::FRAC_PI_4),
-    })
-    .map(|p| (radius * p).extend(z))
+fn round_rim(d: DVec3, radius: f64, z: f64) -> impl Iterator<Item = DVec3> {
+    let farthest = (d.truncate().length() > FLAT_RIM).then(|| d.truncate().normalize());
+    let steady = (0..8).map(|k| DVec2::from_angle(f64::from(k) * std::f64::consts::FRAC_PI_4));
+    let steady = steady.filter(move |p| farthest.is_none_or(|f| f.dot(*p) < SAME_RIM_POINT));
+    farthest.into_iter().chain(steady).map(move |p| (radius * p).extend(z))
 }
 
 /// Contacts whose normals differ by less than this (cosine) are one.

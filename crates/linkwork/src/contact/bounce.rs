@@ -2,9 +2,15 @@
 //!
 //! Contacts that will be reached within the step and approach are struck, all at once; contacts that approach because of that
 //! are struck next, until none does. So a row of touching balls passes the blow on, one to the next.
+//!
+//! Bodies that touch at time t into the step, approaching with u and with a more per second by then, leave each other with
+//! e (u + a t) and are slowed by a for what remains of the step. The kick takes a h from whatever the blow gives at the start:
+//! the blow gives e u + (1 + e) a t, and the shift −Δv t puts the bodies where the flight up to the blow and after it do. Both
+//! are exact in free flight: a ball of e = 1 keeps its height at any step.
 
 use super::problem::{Entry, Problem};
 use super::{Contacts, Island, NONE, rigid};
+use crate::collide::Manifold;
 use crate::mechanism::Mechanism;
 use crate::world::World;
 use glam::DVec3;
@@ -22,7 +28,47 @@ pub(super) struct Bounces {
     newton: super::Newton,
 }
 
+/// How two bodies come together at a contact point before they touch.
+#[derive(Clone, Copy, Default)]
+struct Approach {
+    speed: f64,
+    /// Of the speed, by gravity and forces on free bodies, m/s².
+    growth: f64,
+    /// How much it may bend that is not known here: turning bodies, reactions of joints, m/s².
+    doubt: f64,
+}
+
+impl Approach {
+    /// When the gap closes, if it may within the step.
+    fn time_to(&self, gap: f64, h: f64) -> Option<f64> {
+        let gap = gap.max(0.0);
+        if gap > h * (self.speed + 0.5 * h * (self.growth + self.doubt)) {
+            return None;
+        }
+        let root = (self.speed * self.speed + 2.0 * self.growth * gap).max(0.0).sqrt();
+        Some((2.0 * gap / (self.speed + root)).min(h))
+    }
+}
+
 impl Contacts {
+    fn approach(&self, world: &World, manifold: &Manifold, at: DVec3) -> Approach {
+        let mut approach = Approach::default();
+        for (slot, sign) in [(manifold.a, 1.0), (manifold.b, -1.0)] {
+            let unit = self.unit[slot as usize];
+            if unit == NONE {
+                continue;
+            }
+            if (unit as usize) < self.mechanism_count {
+                approach.doubt += 2.0 * world.gravity.length();
+                continue;
+            }
+            let state = &self.states[self.local[slot as usize] as usize];
+            approach.growth += sign * manifold.normal.dot(state.acceleration(&world.bodies, world.gravity));
+            approach.doubt += state.motion().w.length_squared() * at.distance(state.pose.x);
+        }
+        approach
+    }
+
     /// Strikes what meets; velocities of bodies and mechanisms change, and `b` of the island's entries with them.
     pub(super) fn bounce(
         &mut self,
@@ -50,14 +96,14 @@ impl Contacts {
                 let restitution = manifold.material.restitution;
                 for point in manifold.points() {
                     let entry = &island.problem.entries[k];
-                    let speed = -entry.b[0];
+                    let approach = Approach { speed: -entry.b[0], ..self.approach(world, manifold, point.position) };
                     if restitution > 0.0
-                        && speed > tolerance.max(1e-12)
-                        && point.gap < h * (speed + h * world.gravity.length())
+                        && approach.speed > tolerance.max(1e-12)
+                        && let Some(time) = approach.time_to(point.gap, h)
                     {
-                        bounces.entries.push(Entry { target: restitution * speed, impulse: [0.0; 3], ..*entry });
+                        let target = restitution * approach.speed + (1.0 + restitution) * approach.growth * time;
+                        bounces.entries.push(Entry { target, impulse: [0.0; 3], ..*entry });
                         bounces.struck.push(k);
-                        let time = (point.gap.max(0.0) / speed).min(h);
                         for slot in [manifold.a, manifold.b] {
                             let unit = self.unit[slot as usize];
                             if unit != NONE && unit as usize >= mechanisms.len() {

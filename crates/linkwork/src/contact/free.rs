@@ -47,10 +47,16 @@ impl Free {
         state
     }
 
+    /// Of free flight.
+    pub fn acceleration(&self, bodies: &Bodies, gravity: DVec3) -> DVec3 {
+        let Some(body) = bodies.at(self.slot as usize) else { return DVec3::ZERO };
+        body.force / body.mass.mass + gravity * body.gravity_scale
+    }
+
     pub fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
         let Some(body) = bodies.at(self.slot as usize) else { return };
         let kick = if self.supported { h } else { 0.5 * h };
-        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
+        let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let damp = |rate: f64| (-rate * h).exp();
         let Motion { v, w } = self.motion();
@@ -105,7 +111,7 @@ impl Free {
         self.u[3..].copy_from_slice(&self.next_spin);
         self.supported = supported;
         let Some(body) = bodies.at(self.slot as usize).filter(|_| !supported) else { return };
-        let acceleration = body.force / body.mass.mass + gravity * body.gravity_scale;
+        let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let Motion { v, w } = self.motion();
         self.u = self.hat(v + acceleration * 0.5 * h, w + spin * 0.5 * h);

@@ -153,15 +153,20 @@ impl Mechanism {
 
     /// The impulses with which joints answer to pushes.
     pub(crate) fn answer_to(&mut self, pushed: &[Hat]) -> &[f64] {
-        let kept = std::mem::take(&mut self.u);
-        self.u = pushed.to_vec();
+        let mut pushed = pushed.to_vec();
+        self.answer(&mut pushed);
+        &self.rhs
+    }
+
+    /// The impulses with which joints answer to pushes, into `rhs`.
+    fn answer(&mut self, pushed: &mut Vec<Hat>) {
+        std::mem::swap(&mut self.u, pushed);
         self.row_velocities();
-        self.u = kept;
+        std::mem::swap(&mut self.u, pushed);
         for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
             *r = d - *r;
         }
         self.layout.factor.solve(&mut self.rhs);
-        &self.rhs
     }
 
     /// Finds the free motions; returns how many there are.
@@ -245,14 +250,8 @@ impl Mechanism {
 
     /// What is left of impulses once the joints have answered.
     fn respond(&mut self, impulses: &mut Vec<Hat>) {
-        std::mem::swap(&mut self.u, impulses);
-        self.row_velocities();
-        for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
-            *r = d - *r;
-        }
-        self.layout.factor.solve(&mut self.rhs);
-        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
-        std::mem::swap(&mut self.u, impulses);
+        self.answer(impulses);
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, impulses);
     }
 
     /// A row on body `k` (local), in the coordinates of the free motions.
@@ -299,14 +298,8 @@ impl Mechanism {
 
     /// Finds where the impulses that were pushed lead with the joints closed; `None` if they cannot be closed so.
     pub(crate) fn predict_contact(&mut self, h: f64, params: &StepParams) -> Option<u32> {
-        let pushed = std::mem::take(&mut self.contact.pushed);
-        // the joints' answer to the pushes
-        self.u.copy_from_slice(&pushed);
-        self.row_velocities();
-        for (r, d) in self.rhs.iter_mut().zip(&self.linear.drift) {
-            *r = d - *r;
-        }
-        self.layout.factor.solve(&mut self.rhs);
+        let mut pushed = std::mem::take(&mut self.contact.pushed);
+        self.answer(&mut pushed);
         self.impulse.copy_from_slice(&self.contact.kicked_impulse);
         self.impulse.iter_mut().zip(&self.rhs).for_each(|(p, d)| *p += d);
         for ((u, kicked), p) in self.u.iter_mut().zip(&self.contact.kicked).zip(&pushed) {

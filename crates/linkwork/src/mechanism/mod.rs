@@ -110,7 +110,7 @@ const SPIN_BOUND: f64 = 1.5;
 /// Above this σ the robust step is cheaper than the substeps that the accurate one would need.
 const ROBUST_SIGMA: f64 = 16.0 * SIGMA_BOUND;
 /// A mechanism that turns too fast is stepped in up to 2³ substeps; others are not slowed by it.
-const MOST_HALVINGS: u32 = 3;
+pub(crate) const MOST_HALVINGS: u32 = 3;
 
 /// Why the accurate step was not used, or what to tell the user of a last resort; names a body or joint slot where there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]

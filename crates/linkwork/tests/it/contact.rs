@@ -231,49 +231,27 @@ fn a_belt_carries_a_box_along() {
 }
 
 #[test]
-fn a_rough_ball_rebounds_to_the_square_of_its_restitution() {
+fn a_ball_rebounds_to_the_square_of_its_restitution() {
     let mut wrong = Complaints::default();
-    for h in [1.0 / 240.0, 1.0 / 60.0] {
-        for e in [0.3, 0.7, 1.0] {
-            let mut scene = Scene::new("bounce");
-            scene.body(ground(0.5));
-            let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e);
-            scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
-            let mut run = Run::new(&scene, h);
-            let fall = (2.0 / G).sqrt();
-            run.to(((1.0 + 0.5 * e) * fall / h).round() * h);
-            let mut highest = 0.0_f64;
-            for _ in 0..((e * fall) / h) as usize {
-                run.step();
-                highest = highest.max(run.position("ball").z - 0.1);
+    for friction in [0.0, 0.5] {
+        for h in [1.0 / 240.0, 1.0 / 60.0] {
+            for e in [0.3, 0.7, 1.0] {
+                let mut scene = Scene::new("bounce");
+                scene.body(ground(friction));
+                let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e).friction(friction);
+                scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
+                let mut run = Run::new(&scene, h);
+                let fall = (2.0 / G).sqrt();
+                run.to(((1.0 + 0.5 * e) * fall / h).round() * h);
+                let mut highest = 0.0_f64;
+                for _ in 0..((e * fall) / h) as usize {
+                    run.step();
+                    highest = highest.max(run.position("ball").z - 0.1);
+                }
+                // its highest point lies up to half a step from where it was looked at
+                let unseen = G * h * h / 8.0 + 1e-9;
+                wrong.close(&format!("height, e = {e}, h = {h}, mu = {friction}"), highest, e * e, unseen);
             }
-            // the blow falls at the end of a step: the speed is off by up to g h
-            let tolerance = 2.0 * e * G * h * fall + 1e-3;
-            wrong.close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
-        }
-    }
-}
-
-#[test]
-fn a_smooth_ball_rebounds_to_the_square_of_its_restitution() {
-    let mut wrong = Complaints::default();
-    for h in [1.0 / 240.0, 1.0 / 60.0] {
-        for e in [0.3, 0.7, 1.0] {
-            let mut scene = Scene::new("bounce");
-            scene.body(ground(0.0));
-            let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(e);
-            scene.body(Body::new("ball").placed_shape(shape).at([0.0, 0.0, 1.1]));
-            let mut run = Run::new(&scene, h);
-            let fall = (2.0 / G).sqrt();
-            run.to(((1.0 + 0.5 * e) * fall / h).round() * h);
-            let mut highest = 0.0_f64;
-            for _ in 0..((e * fall) / h) as usize {
-                run.step();
-                highest = highest.max(run.position("ball").z - 0.1);
-            }
-            // the blow falls at the end of a step: the speed is off by up to g h
-            let tolerance = 2.0 * e * G * h * fall + 1e-3;
-            wrong.close(&format!("height, e = {e}, h = {h}"), highest, e * e, tolerance);
         }
     }
 }

@@ -109,7 +109,7 @@ pub fn crane(block: f64) -> Scene {
 #[test]
 fn a_crane_holds_any_mass() {
     let mut wrong = Complaints::default();
-    for h in [1.0 / 60.0, 0.1] {
+    for h in [1.0 / 60.0, 0.1, 0.25] {
         for ratio in [1.0, 150.0, 1e4, 1e6] {
             let mut run = Run::new(&crane(50.0 * ratio), h);
             let (edge, rod) = (run.body("edge"), run.body("rod"));
@@ -117,7 +117,7 @@ fn a_crane_holds_any_mass() {
             let mut iterations = 0.0_f64;
             for _ in 0..(10.0 / h) as usize {
                 let report = run.step();
-                iterations = iterations.max(report.contact_iterations);
+                iterations = iterations.max(report.contact_iterations / f64::from(report.substeps));
                 worst = worst.max(overlap::between(&run.world, edge, rod));
             }
             let what = format!("h = {h}, ratio {ratio:e}");
