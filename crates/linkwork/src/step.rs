@@ -19,6 +19,8 @@ pub struct Scratch {
     mechanisms: Vec<Mechanism>,
     free: Vec<u32>,
     contacts: Contacts,
+    /// By how often the step has been halved: what takes part, and what is left for smaller steps.
+    parts: [(Active, Active); MOST_HALVINGS as usize + 1],
 }
 
 /// Advances the world by one step of `params.dt`.
@@ -50,6 +52,13 @@ pub(crate) struct Active {
 }
 
 impl Active {
+    fn fill(&mut self, mechanisms: usize, free: usize, active: bool) {
+        self.mechanisms.clear();
+        self.mechanisms.resize(mechanisms, active);
+        self.free.clear();
+        self.free.resize(free, active);
+    }
+
     fn is_empty(&self) -> bool {
         !self.mechanisms.contains(&true) && !self.free.contains(&true)
     }
@@ -59,14 +68,17 @@ impl Active {
 fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     check_free_bodies(world, &scratch.free)?;
     let mut report = StepReport::default();
-    let all = Active { mechanisms: vec![true; scratch.mechanisms.len()], free: vec![true; scratch.free.len()] };
     scratch.contacts.begin();
     if !params.sleeping && world.bodies.iter().any(|(_, b)| b.asleep) {
         world.wake_all();
     }
     let driven = kinematic_bodies(world);
     let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
-    round.run(world, scratch, &all, params.dt, &mut report)?;
+    let mut parts = std::mem::take(&mut scratch.parts);
+    parts[0].0.fill(scratch.mechanisms.len(), scratch.free.len(), true);
+    let outcome = round.run(world, scratch, &mut parts, params.dt, &mut report);
+    scratch.parts = parts;
+    outcome?;
     report.sleeping = world.bodies.iter().filter(|(_, b)| b.asleep).count();
     report.redundant_rows = scratch.mechanisms.iter().map(Mechanism::redundant_rows).sum();
     place_kinematic_bodies(world, &driven, params.dt);
@@ -84,14 +96,16 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// `parts` begins with that of this round.
     fn run(
         &self,
         world: &mut World,
         scratch: &mut Scratch,
-        active: &Active,
+        parts: &mut [(Active, Active)],
         h: f64,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
+        let Some(((active, late), parts)) = parts.split_first_mut() else { return Ok(()) };
         let params = &StepParams { dt: h, ..*self.params };
         let disturbed = self.elapsed == 0.0 && world.velocities_disturbed();
         let count = scratch.mechanisms.len();
@@ -99,9 +113,8 @@ impl Round<'_> {
 
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         contacts.find(world, mechanisms, free, active, h);
-        let mut active = active.clone();
         if params.sleeping && self.halvings == 0 {
-            contacts.let_sleep(world, mechanisms, free, &mut active);
+            contacts.let_sleep(world, mechanisms, free, active);
         }
         for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| active.mechanisms[*k]) {
             mechanism.timer.start(params.clock);
@@ -114,8 +127,8 @@ impl Round<'_> {
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
         let may_halve = self.halvings < MOST_HALVINGS;
-        let mut late = Active { mechanisms: vec![false; count], free: vec![false; free.len()] };
-        let contact = contacts.advance(world, mechanisms, free, params, may_halve, &mut late);
+        late.fill(count, free.len(), false);
+        let contact = contacts.advance(world, mechanisms, free, params, may_halve, late);
         contacts.advances().for_each(|advance| report.add(world, advance, count));
         report.add_contacts(world, &contact);
         let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k];
@@ -143,7 +156,7 @@ impl Round<'_> {
         }
         contacts.scatter(&mut world.bodies);
         if params.sleeping && self.halvings == 0 {
-            contacts.fall_asleep(world, mechanisms, free, &late, h);
+            contacts.fall_asleep(world, mechanisms, free, late, h);
         }
         if late.is_empty() {
             return Ok(());
@@ -154,7 +167,8 @@ impl Round<'_> {
             for elapsed in [self.elapsed, self.elapsed + 0.5 * h] {
                 place_kinematic_bodies(world, self.driven, elapsed);
                 let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
-                half.run(world, scratch, &late, 0.5 * h, report)?;
+                parts[0].0.clone_from(late);
+                half.run(world, scratch, parts, 0.5 * h, report)?;
             }
             Ok(())
         };
