@@ -74,6 +74,17 @@ const shot = async (page, name) => { if (SHOTS) await page.screenshot({ path: `$
 const state = (page) => page.evaluate(() => { const { frame } = window.linkwork.view; return { time: frame.time, steps: frame.steps, positions: [...frame.positions] }; });
 const moved = (a, b) => a.positions.some((x, k) => Math.abs(x - b.positions[k]) > 1e-4);
 
+/** Waits until a paused simulation shows its last frame: frames that were under way have come. */
+async function standsStill(page) {
+  await status(page, (s) => !s.playing);
+  for (let steps = -1; ;) {
+    const now = (await state(page)).steps;
+    if (now === steps) return;
+    steps = now;
+    await page.waitForTimeout(400);
+  }
+}
+
 /** Where a body is on the screen. */
 const onScreen = (page, body) => page.evaluate((k) => {
   const { frame, stage, bodies } = window.linkwork.view;
@@ -254,6 +265,7 @@ await page.click('#pull-nails');
 await nails(0);
 await page.waitForFunction(([k, z]) => window.linkwork.view.frame.positions[3 * k + 2] < z - 0.3, [last, nailed.positions[3 * last + 2]]);
 await page.click('#play');
+await standsStill(page);
 const there = await onScreen(page, last);
 await page.mouse.move(there.x, there.y);
 await page.keyboard.press('n');
