@@ -16,6 +16,7 @@ mod problem;
 mod rigid;
 mod rolling;
 mod solve;
+mod sweeps;
 
 pub(crate) use listing::Touch;
 pub use listing::{Contact, ContactEvent};
@@ -62,6 +63,9 @@ struct Island {
     problem: Problem,
     newton: Newton,
     work: Rigid,
+    sweeps: sweeps::Sweeps,
+    /// Mechanisms that are solved body by body, and their first coordinates.
+    body_wise: Vec<(u32, u32)>,
     z: Vec<f64>,
     /// Of each contact: its rows, de Saxcé's μ|v_t| that its target takes off, and how much the way bends its gap at the
     /// end of the step away from what its velocity says, m.
@@ -368,7 +372,7 @@ impl Contacts {
         self.guess_joints(island, mechanisms);
         self.guess(island, world, mechanisms, first_state);
         for look in 0.. {
-            self.solve(island, world, h, report);
+            self.solve(island, world, mechanisms, h, report);
             self.push_all(island, world, mechanisms, first_state, h);
             let closed = self.predict(island, mechanisms, first_state, params);
             // where a solve is hard already, another look is not worth it

@@ -27,6 +27,9 @@ const RIGID_DEPTH: f64 = 1e-7;
 /// Iterations from which on a problem is hard, and coordinates from which on that matters.
 const HARD: u32 = 60;
 const LARGE: usize = 200;
+/// Units and coordinates from which on things with joints are a pile.
+const PILE_UNITS: usize = 3;
+const PILE_COORDINATES: usize = 50;
 const MOST_SOFT_ITERATIONS: u32 = 60;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
@@ -41,6 +44,16 @@ const JOINT_SOFTNESS: f64 = 1e-5;
 const ROLL_TOLERANCE: f64 = 1e-3;
 /// What may be left of a joint's velocity, relative to the fastest that meets; positions are closed exactly afterwards.
 const JOINT_TOLERANCE: f64 = 1e-5;
+
+impl Island {
+    /// Whether it is so many things with joints that touch each other that they are swept over: what they do while they tumble
+    /// changes from step to step, and Newton's method would start anew in each.
+    fn is_pile(&self) -> bool {
+        let units = self.mechanisms.len() + self.free.len();
+        let many = units >= PILE_UNITS && self.problem.size > PILE_COORDINATES;
+        !self.mechanisms.is_empty() && (many || self.problem.size > LARGE)
+    }
+}
 
 impl Contacts {
     /// Starts from the last velocities: they are the best guess where contacts are soft.
@@ -63,7 +76,18 @@ impl Contacts {
     }
 
     /// Solves the contacts of an island.
-    pub(super) fn solve(&mut self, island: &mut Island, world: &World, h: f64, report: &mut ContactReport) {
+    pub(super) fn solve(
+        &mut self,
+        island: &mut Island,
+        world: &World,
+        mechanisms: &mut [Mechanism],
+        h: f64,
+        report: &mut ContactReport,
+    ) {
+        if island.is_pile() {
+            self.sweep(island, mechanisms, h, report);
+            return;
+        }
         if island.rigid && !solve_rigidly(island, h, report) {
             let m = &world.collisions.manifolds[island.manifolds[0] as usize];
             report.jammed.get_or_insert((m.a, m.b));
@@ -71,7 +95,23 @@ impl Contacts {
         }
         if !island.rigid {
             solve_softly(island, h, report);
+            if !island.solved && island.problem.size > LARGE {
+                self.sweep(island, mechanisms, h, report);
+            }
         }
+    }
+
+    /// Sweeps over the contacts of an island; the joints of its mechanisms hold.
+    fn sweep(&self, island: &mut Island, mechanisms: &mut [Mechanism], h: f64, report: &mut ContactReport) {
+        let Island { problem, sweeps, z, slips, rigid, body_wise, .. } = island;
+        body_wise.clear();
+        let units = island.mechanisms.iter().filter(|m| mechanisms[**m as usize].is_body_wise());
+        body_wise.extend(units.map(|&m| (m, self.first_coordinate[m as usize])));
+        let outcome = sweeps.solve(problem, z, *rigid, slips, mechanisms, body_wise, h);
+        report.iterations += outcome.sweeps;
+        report.residual = report.residual.max(outcome.residual);
+        island.hard = true;
+        island.solved = true;
     }
 
     /// Makes rigid contacts soft ones.

@@ -249,7 +249,7 @@ impl Mechanism {
     }
 
     /// What is left of impulses once the joints have answered.
-    fn respond(&mut self, impulses: &mut Vec<Hat>) {
+    pub(crate) fn respond(&mut self, impulses: &mut Vec<Hat>) {
         self.answer(impulses);
         Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, impulses);
     }
