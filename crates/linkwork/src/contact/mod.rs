@@ -519,7 +519,6 @@ impl Contacts {
         problem.entries.push(Entry {
             b: velocity,
             velocity,
-            may_stiffen: manifold.material.softness.is_none(),
             ..Entry::on(Law::Cone(manifold.material.friction), sides)
         });
         velocity.iter().map(|v| v * v).sum::<f64>().sqrt()

@@ -43,8 +43,10 @@ pub(super) struct Entry {
     pub stiffness: f64,
     /// Of a row that gives way by itself (a servo); zero for all others.
     pub compliance: f64,
-    /// Whether a soft contact may become stiffer under load.
-    pub may_stiffen: bool,
+    /// Of a soft contact that becomes stiffer under load: the impulse up to which it does not, and its stiffness then. Zero for
+    /// all others.
+    pub rest_load: f64,
+    pub rest_stiffness: f64,
     /// The answer.
     pub impulse: [f64; 3],
     pub velocity: [f64; 3],
@@ -76,7 +78,8 @@ impl Entry {
             start: [0.0; 3],
             stiffness: 0.0,
             compliance: 0.0,
-            may_stiffen: false,
+            rest_load: 0.0,
+            rest_stiffness: 0.0,
             impulse: [0.0; 3],
             velocity: [0.0; 3],
         }

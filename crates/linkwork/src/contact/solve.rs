@@ -34,8 +34,7 @@ const MOST_SOFT_ITERATIONS: u32 = 60;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
 const SLIP_TOLERANCE: f64 = 1e-7;
-/// Overlap that a heavy load may cause before contacts get stiffer, m, and how much more makes a solve start again.
-const LOADED_DEPTH: f64 = 1e-5;
+/// How much stiffer a contact must become under its load to be solved again.
 const OVERLOAD: f64 = 1.5;
 
 /// Softness of joints and bounded rows among soft contacts, in units of their own mobility: each round takes out all but this.
@@ -167,7 +166,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
         iterations += outcome.iterations;
         report.residual = report.residual.max(outcome.residual);
         let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
-        let stiffened = stiffen(&mut problem.entries[..contacts], h);
+        let stiffened = stiffen(&mut problem.entries[..contacts]);
         let rolled = bound_rolling(problem, rolls, *first_roll) > ROLL_TOLERANCE;
         let open = work.largest_residual(problem, contacts) > JOINT_TOLERANCE * island.fastest;
         if !slipped && !stiffened && !open && !rolled {
@@ -203,17 +202,31 @@ pub(super) fn aim(
         entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
     } else {
         let time = relaxation(manifold);
-        entry.stiffness = h * stiffness(world, manifold, point, h) * (h + time);
+        let stiffness = stiffness(world, manifold);
+        entry.rest_stiffness = h * stiffness * (h + time);
+        entry.rest_load = if manifold.material.softness.is_none() { h * stiffness * REST_DEPTH } else { 0.0 };
+        entry.stiffness = under_load(entry, point.impulse_n);
         entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
         entry.start = [0.0, held[0], held[1]];
     }
 }
 
+/// Stiffness of a contact that bears an impulse. It rises with the load to the power of ¾, so that the depth does with that of
+/// ¼: a million times the load rests 32 times as deep. A stiffness proportional to the load would keep the depth whatever the
+/// load is, and loads that are not determined by statics would wander for ever.
+fn under_load(entry: &Entry, impulse: f64) -> f64 {
+    if entry.rest_load == 0.0 || impulse <= entry.rest_load {
+        return entry.rest_stiffness;
+    }
+    let root = (impulse / entry.rest_load).sqrt();
+    entry.rest_stiffness * root * root.sqrt()
+}
+
 /// Stiffens contacts that bear more than they were made for; returns whether there are any.
-fn stiffen(contacts: &mut [Entry], h: f64) -> bool {
+fn stiffen(contacts: &mut [Entry]) -> bool {
     let mut any = false;
-    for entry in contacts.iter_mut().filter(|e| e.may_stiffen) {
-        let needed = entry.impulse[0] * (h + RELAXATION) / LOADED_DEPTH;
+    for entry in contacts {
+        let needed = under_load(entry, entry.impulse[0]);
         if needed > OVERLOAD * entry.stiffness {
             entry.stiffness = needed;
             any = true;
@@ -240,14 +253,13 @@ pub(super) fn relaxation(manifold: &Manifold) -> f64 {
     manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
 }
 
-/// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them; more under load.
-fn stiffness(world: &World, manifold: &Manifold, point: &ContactPoint, h: f64) -> f64 {
+/// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them.
+fn stiffness(world: &World, manifold: &Manifold) -> f64 {
     if let Some(soft) = manifold.material.softness {
         return soft.stiffness;
     }
     let mass = |slot: u32| world.bodies.at(slot as usize).filter(|b| b.is_dynamic()).map_or(0.0, |b| b.mass.mass);
     let heavier = mass(manifold.a).max(mass(manifold.b));
     let gravity = world.gravity.length().max(1.0);
-    let own = heavier * gravity / (4.0 * REST_DEPTH);
-    own.max(point.impulse_n / (h * LOADED_DEPTH))
+    heavier * gravity / (4.0 * REST_DEPTH)
 }
