@@ -150,11 +150,11 @@ impl Round<'_> {
             report.stages.add(&mechanism.timer.stages);
         }
         for (k, &slot) in free.iter().enumerate().filter(|(k, _)| active.free[*k]) {
-            if !contacts.free_touches(k, count) {
+            if !late.free[k] && !contacts.free_touches(k, count) {
                 fly_freely(world, slot as usize, h);
             }
         }
-        contacts.scatter(&mut world.bodies);
+        contacts.scatter(&mut world.bodies, late);
         if params.sleeping && self.halvings == 0 {
             contacts.fall_asleep(world, mechanisms, free, late, h);
         }

@@ -297,6 +297,11 @@ impl Collisions {
         })
     }
 
+    /// The slot of a collider's body.
+    pub fn slot_of(&self, collider: u32) -> u32 {
+        self.entries[collider as usize].slot()
+    }
+
     /// How far a collider was reckoned to come in the step, m.
     pub fn reach(&self, collider: u32) -> f64 {
         self.entries[collider as usize].reach

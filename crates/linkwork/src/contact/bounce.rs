@@ -1,7 +1,8 @@
 //! Impacts with restitution, on the velocities with which the step begins (docs/method.md, Contact).
 //!
-//! Contacts that will be reached within the step and approach are struck, all at once; contacts that approach because of that
-//! are struck next, until none does. So a row of touching balls passes the blow on, one to the next.
+//! Of the contacts that approach and will be reached within the step the first are struck, all that are reached at the same
+//! time at once; contacts that still approach, or do because of that, are struck next, until none does. So a row of touching
+//! balls passes the blow on, one to the next, and what stands in the way of a fast body shields what is behind.
 //!
 //! Bodies that touch at time t into the step, approaching with u and with a more per second by then, leave each other with
 //! e (u + a t) and are slowed by a for what remains of the step. The kick takes a h from whatever the blow gives at the start:
@@ -16,6 +17,8 @@ use crate::world::World;
 use glam::DVec3;
 
 const MOST_BLOWS: u32 = 100;
+/// What is reached within this part of the step is reached at the same time.
+const AT_ONCE: f64 = 1e-2;
 
 /// Working memory.
 #[derive(Default)]
@@ -26,6 +29,14 @@ pub(super) struct Bounces {
     z: Vec<f64>,
     work: rigid::Rigid,
     newton: super::Newton,
+}
+
+/// A contact that is to be struck.
+struct Blow {
+    entry: usize,
+    manifold: u32,
+    time: f64,
+    speed_after: f64,
 }
 
 /// How two bodies come together at a contact point before they touch.
@@ -87,32 +98,21 @@ impl Contacts {
         let before: Vec<DVec3> = self.states[first_state..].iter().map(|s| s.motion().v).collect();
         let mut met: Vec<f64> = vec![f64::INFINITY; before.len()];
         for _ in 0..MOST_BLOWS {
-            let manifolds = &world.collisions.manifolds;
             bounces.entries.clear();
             bounces.struck.clear();
-            let mut k = 0;
-            for &m in &island.manifolds {
-                let manifold = &manifolds[m as usize];
-                let restitution = manifold.material.restitution;
-                for point in manifold.points() {
-                    let entry = &island.problem.entries[k];
-                    let approach = Approach { speed: -entry.b[0], ..self.approach(world, manifold, point.position) };
-                    if restitution > 0.0
-                        && approach.speed > tolerance.max(1e-12)
-                        && let Some(time) = approach.time_to(point.gap, h)
-                    {
-                        let target = restitution * approach.speed + (1.0 + restitution) * approach.growth * time;
-                        bounces.entries.push(Entry { target, impulse: [0.0; 3], ..*entry });
-                        bounces.struck.push(k);
-                        for slot in [manifold.a, manifold.b] {
-                            let unit = self.unit[slot as usize];
-                            if unit != NONE && unit as usize >= mechanisms.len() {
-                                let state = self.local[slot as usize] as usize - first_state;
-                                met[state] = met[state].min(time);
-                            }
-                        }
+            let coming = self.coming(island, world, h, tolerance);
+            let first = coming.iter().map(|blow| blow.time).fold(f64::INFINITY, f64::min);
+            for blow in coming.iter().filter(|blow| blow.time <= first + AT_ONCE * h) {
+                let entry = &island.problem.entries[blow.entry];
+                bounces.entries.push(Entry { target: blow.speed_after, impulse: [0.0; 3], ..*entry });
+                bounces.struck.push(blow.entry);
+                let manifold = &world.collisions.manifolds[blow.manifold as usize];
+                for slot in [manifold.a, manifold.b] {
+                    let unit = self.unit[slot as usize];
+                    if unit != NONE && unit as usize >= mechanisms.len() {
+                        let state = self.local[slot as usize] as usize - first_state;
+                        met[state] = met[state].min(blow.time);
                     }
-                    k += 1;
                 }
             }
             if bounces.struck.is_empty() {
@@ -136,6 +136,28 @@ impl Contacts {
             }
         }
         self.bounces = bounces;
+    }
+
+    /// The blows that will fall within the step as bodies move now.
+    fn coming(&self, island: &Island, world: &World, h: f64, tolerance: f64) -> Vec<Blow> {
+        let mut coming = Vec::new();
+        let mut entry = 0;
+        for &m in &island.manifolds {
+            let manifold = &world.collisions.manifolds[m as usize];
+            let restitution = manifold.material.restitution;
+            for point in manifold.points() {
+                let speed = -island.problem.entries[entry].b[0];
+                if restitution > 0.0 && speed > tolerance.max(1e-12) {
+                    let approach = Approach { speed, ..self.approach(world, manifold, point.position) };
+                    if let Some(time) = approach.time_to(point.gap, h) {
+                        let speed_after = restitution * speed + (1.0 + restitution) * approach.growth * time;
+                        coming.push(Blow { entry, manifold: m, time, speed_after });
+                    }
+                }
+                entry += 1;
+            }
+        }
+        coming
     }
 
     fn take_blows(

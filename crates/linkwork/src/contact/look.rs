@@ -249,19 +249,51 @@ impl Contacts {
             let (a, b) = (end(pair.a), end(pair.b));
             let touches = world.collisions.look_ahead(&pair, &a, &b, 0.0);
             if touches.iter().any(|t| t.points.iter().any(|p| p.1 < -TOO_DEEP)) {
-                for (slot, collider) in [(pair.a, pair.collider_a), (pair.b, pair.collider_b)] {
-                    let speed = match self.is_in(island, slot) {
-                        true => self.speed(world, mechanisms, slot, collider),
-                        false => 0.0,
-                    };
-                    self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
-                    let known = &mut self.pushes[slot as usize];
-                    *known = known.max(if speed.is_finite() { speed } else { 0.0 });
-                }
+                self.note_hit(island, world, mechanisms, [(pair.a, pair.collider_a), (pair.b, pair.collider_b)]);
                 any = true;
             }
         }
+        for k in 0..self.thrown.len() {
+            any |= self.meets_on_its_way(island, world, mechanisms, self.thrown[k], h);
+        }
         any
+    }
+
+    /// Whether a thrown collider meets something on its way that was out of reach, even if it will have passed it.
+    fn meets_on_its_way(
+        &mut self,
+        island: &Island,
+        world: &World,
+        mechanisms: &[Mechanism],
+        collider: u32,
+        h: f64,
+    ) -> bool {
+        let slot = world.collisions.slot_of(collider);
+        let way = self.motion(world, mechanisms, slot).v * h;
+        // what may fly so far was looked for that far
+        if way.length() <= world.collisions.reach(collider) {
+            return false;
+        }
+        let met = world.collisions.met_on_the_way(collider, way);
+        for &other in &met {
+            self.note_hit(island, world, mechanisms, [(slot, collider), (world.collisions.slot_of(other), other)]);
+        }
+        !met.is_empty()
+    }
+
+    /// Notes how fast bodies are that meet, and who is hit from outside the island.
+    fn note_hit(&mut self, island: &Island, world: &World, mechanisms: &[Mechanism], sides: [(u32, u32); 2]) {
+        for (slot, collider) in sides {
+            let inside = self.is_in(island, slot);
+            let unit = self.unit[slot as usize];
+            if unit != NONE && !inside {
+                self.hit.push(unit);
+            }
+            let speed = if inside { self.speed(world, mechanisms, slot, collider) } else { 0.0 };
+            self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
+            let known = &mut self.pushes[slot as usize];
+            *known = known.max(if speed.is_finite() { speed } else { 0.0 });
+        }
     }
 
     fn is_in(&self, island: &Island, slot: u32) -> bool {

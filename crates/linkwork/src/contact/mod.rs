@@ -114,6 +114,12 @@ fn is_driven(world: &World, mechanism: &Mechanism) -> bool {
 }
 
 impl Island {
+    /// Leaves it for smaller steps.
+    fn delay(&self, late: &mut Active) {
+        self.mechanisms.iter().for_each(|&m| late.mechanisms[m as usize] = true);
+        self.free.iter().for_each(|&k| late.free[k as usize] = true);
+    }
+
     fn collect_bodies(&mut self, mechanisms: &[Mechanism], free: &[u32]) {
         self.bodies.clear();
         for &m in &self.mechanisms {
@@ -142,6 +148,8 @@ pub(crate) struct Contacts {
     /// By slot: speed that a body turned out to be given within the step, faster than its reach allows for.
     pushes: Vec<f64>,
     thrown: Vec<u32>,
+    /// Units of other islands, or of none, that a thrown body meets.
+    hit: Vec<u32>,
     bounces: Bounces,
     advances: Vec<Advance>,
 }
@@ -267,6 +275,7 @@ impl Contacts {
         late: &mut Active,
     ) -> ContactReport {
         let mut report = ContactReport::default();
+        self.hit.clear();
         for k in 0..self.count {
             let mut island = std::mem::take(&mut self.islands[k]);
             if island.asleep {
@@ -277,10 +286,18 @@ impl Contacts {
             let advanced = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
             report.add(&attempt, advanced);
             if !advanced {
-                island.mechanisms.iter().for_each(|&m| late.mechanisms[m as usize] = true);
-                island.free.iter().for_each(|&k| late.free[k as usize] = true);
+                island.delay(late);
             }
             self.islands[k] = island;
+        }
+        // what is thrown at must not stand still while it is hit
+        for k in 0..self.hit.len() {
+            let unit = self.hit[k] as usize;
+            match self.island_of[unit] {
+                NONE if unit < self.mechanism_count => late.mechanisms[unit] = true,
+                NONE => late.free[unit - self.mechanism_count] = true,
+                island => self.islands[island as usize].delay(late),
+            }
         }
         report
     }
@@ -765,9 +782,10 @@ impl Contacts {
         self.states.iter().find(bad).map(|s| s.slot)
     }
 
-    /// Writes the free bodies of all islands back.
-    pub fn scatter(&self, bodies: &mut Bodies) {
-        for state in &self.states {
+    /// Writes the free bodies of all islands back, but those that are late.
+    pub fn scatter(&self, bodies: &mut Bodies, late: &Active) {
+        let is_late = |s: &&Free| late.free[self.unit[s.slot as usize] as usize - self.mechanism_count];
+        for state in self.states.iter().filter(|s| !is_late(s)) {
             let Some(body) = bodies.at_mut(state.slot as usize) else { continue };
             let Motion { v, w } = state.motion();
             (body.x, body.q, body.v, body.w) = (state.pose.x, state.pose.q, v, w);

@@ -320,3 +320,24 @@ fn a_dead_blow_leaves_two_balls_with_their_common_speed() {
     wrong.near("a", run.velocity("a"), DVec3::X * 1.5, 1e-5);
     wrong.near("b", run.velocity("b"), DVec3::X * 1.5, 1e-5);
 }
+
+#[test]
+fn a_ball_that_is_struck_into_another_gives_it_its_speed() {
+    // the striker throws the middle ball, which had no reach, across a gap into a third within one step
+    let mut wrong = Complaints::default();
+    for gap in [0.05, 0.5, 2.0] {
+        let mut scene = Scene { gravity: [0.0; 3], ..Scene::new("thrown") };
+        let ball = |name: &str, x: f64| {
+            let shape = Shape::new(Geometry::Sphere { radius: 0.1 }).restitution(1.0);
+            Body::new(name).placed_shape(shape).with_mass(1.0).at([x, 0.0, 0.0])
+        };
+        scene.body(Body { velocity: [300.0, 0.0, 0.0], ..ball("striker", -0.201) });
+        scene.body(ball("middle", 0.0));
+        scene.body(ball("last", 0.2 + gap));
+        let mut run = Run::new(&scene, 1.0 / 60.0);
+        run.steps(3);
+        let speeds = ["striker", "middle", "last"].map(|name| run.velocity(name).x);
+        wrong.close(&format!("momentum, gap {gap}"), speeds.iter().sum(), 300.0, 1e-6);
+        wrong.close(&format!("speed of the last, gap {gap}: {speeds:?}"), speeds[2], 300.0, 1e-3);
+    }
+}

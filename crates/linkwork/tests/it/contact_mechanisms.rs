@@ -1,6 +1,6 @@
 //! Mechanisms that touch: joints stay closed, contacts hold, whatever the masses.
 
-use crate::common::{Complaints, Run};
+use crate::common::{Complaints, Run, registered};
 use crate::contact::{cuboid, sphere};
 use crate::overlap;
 use linkwork::glam::DVec3;
@@ -147,4 +147,36 @@ fn a_walking_machine_lands_on_its_feet() {
     wrong.unless(worst < 1e-4, || format!("{worst:e} m in the ground"));
     wrong.unless(run.worst_error < 1e-6, || format!("joints open by {:e}", run.worst_error));
     wrong.unless(run.position("frame").z > 0.3, || format!("it stands: {}", run.position("frame")));
+}
+
+#[test]
+fn a_heap_of_rings_comes_to_rest_and_bears_its_weight() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        let scene = registered("rings", &[("rings", 100.0)]);
+        let mut run = Run::new(&scene, h);
+        let highest = run.energy();
+        run.to(3.0);
+        let (ground, mut force, mut rise, mut deepest) = (run.body("ground"), DVec3::ZERO, 0.0_f64, 0.0_f64);
+        let steps = (1.0 / h) as usize;
+        for _ in 0..steps {
+            let report = run.step();
+            let ground_pushes = run.world.contacts().filter(|c| c.a == ground || c.b == ground);
+            force += ground_pushes.map(|c| if c.b == ground { -c.force } else { c.force }).sum::<DVec3>();
+            rise = rise.max(run.energy() - highest);
+            deepest = deepest.max(report.penetration_m);
+        }
+        let weight = 600.0 * G;
+        wrong.close(&format!("h = {h}: weight"), force.z / steps as f64, weight, 2e-3 * weight);
+        wrong.unless(rise <= 0.0, || format!("h = {h}: energy rises by {rise:e} J"));
+        wrong.unless(deepest < 5e-4, || format!("h = {h}: overlap {deepest:e} m"));
+        wrong.unless(run.worst_error < 1.01e-9, || format!("h = {h}: joints open by {:e}", run.worst_error));
+        for ring in 0..100 {
+            // the sixth part of a ring, half a link's length from its pole at most
+            let center = (0..6).map(|k| run.position(&format!("ring{ring}.{k}"))).sum::<DVec3>() / 6.0;
+            let pole = |k: usize| (k as f64 - 2.0) * 1.2;
+            let aside = DVec3::new(center.x - pole(ring % 5), center.y - pole(ring / 5 % 5), 0.0).length();
+            wrong.unless(aside < 0.25 && center.z > 0.0, || format!("h = {h}: ring {ring} is lost at {center}"));
+        }
+    }
 }
