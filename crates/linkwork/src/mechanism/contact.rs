@@ -191,7 +191,9 @@ impl Mechanism {
             for _ in 0..2 {
                 for other in &basis[..found] {
                     let part = product(other, &column);
-                    column.iter_mut().flatten().zip(other.iter().flatten()).for_each(|(c, o)| *c -= part * o);
+                    for (c, o) in column.iter_mut().zip(other) {
+                        (0..6).for_each(|s| c[s] -= part * o[s]);
+                    }
                 }
             }
             let left = norm(&column);
@@ -257,7 +259,10 @@ impl Mechanism {
     /// A row on body `k` (local), in the coordinates of the free motions.
     pub(crate) fn row_on_free_motions(&self, row: &Row, k: usize, is_b: bool, out: &mut Vec<f64>) {
         let hat = self.hat_row(row, k, is_b);
-        out.extend(self.contact.basis.iter().map(|column| (0..6).map(|s| hat[s] * column[k][s]).sum::<f64>()));
+        out.extend(self.contact.basis.iter().map(|column| {
+            let c = &column[k];
+            (hat[0] * c[0] + hat[1] * c[1] + hat[2] * c[2]) + (hat[3] * c[3] + hat[4] * c[4] + hat[5] * c[5])
+        }));
     }
 
     /// Present velocity of a point of body `k` (local).
@@ -362,8 +367,13 @@ impl Mechanism {
     }
 }
 
+/// A sum for each of the six components first: they do not wait for each other.
 fn product(a: &[Hat], b: &[Hat]) -> f64 {
-    a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| x * y).sum()
+    let mut sums = [0.0; 6];
+    for (a, b) in a.iter().zip(b) {
+        (0..6).for_each(|s| sums[s] += a[s] * b[s]);
+    }
+    sums.iter().sum()
 }
 
 fn norm(a: &[Hat]) -> f64 {
