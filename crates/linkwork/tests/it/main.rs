@@ -31,6 +31,7 @@ mod particles;
 mod pendulums;
 mod reactions;
 mod reduced;
+mod reduced_acting;
 mod reduced_step;
 mod reference;
 mod scenes;
