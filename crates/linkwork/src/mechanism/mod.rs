@@ -346,7 +346,8 @@ impl Mechanism {
             self.linearise_here(h);
         }
         if disturbed {
-            self.close_velocities();
+            self.fit_velocities_to_hard_rows();
+            self.linearise_here(h);
         }
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);

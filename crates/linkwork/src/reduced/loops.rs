@@ -34,7 +34,7 @@ struct Pivot {
 }
 
 /// An entry below this part of the row's largest, after others were taken out, is rounding.
-const IMPLIED: f64 = 1e-9;
+const IMPLIED: f64 = 1e-6;
 
 /// The loops of a tree and the elimination of their rows.
 #[derive(Clone, Default)]
@@ -91,11 +91,14 @@ impl Loops {
             for r in rows.iter().take(closing.rows) {
                 self.touched.clear();
                 let Loops { work, touched, .. } = self;
-                each_rate(model, data, r, (closing.a, a.x), (closing.b, b.x), |rate, value| {
+                // entries may all be rounding, of a row across the plane of a flat linkage: what could have stood there counts
+                let mut size = 0.0_f64;
+                each_rate(model, data, r, (closing.a, a.x), (closing.b, b.x), |rate, value, largest| {
                     work[rate] = value;
+                    size = size.max(largest);
                     touched.push(rate as u32);
                 });
-                self.eliminate_row(row);
+                self.eliminate_row(row, size);
                 row += 1;
             }
         }
@@ -104,8 +107,8 @@ impl Loops {
         self.find_null_space(model.rates());
     }
 
-    fn eliminate_row(&mut self, row: usize) {
-        let size = self.touched.iter().fold(0.0_f64, |m, &c| m.max(self.work[c as usize].abs()));
+    /// Takes earlier pivots out of the row in `work`; what is left below a small part of `size` is rounding.
+    fn eliminate_row(&mut self, row: usize, size: f64) {
         let first = self.taken.len() as u32;
         // pivots in their order: what one brings in, a later one takes out
         let mut next: Vec<u32> =
@@ -435,14 +438,15 @@ fn solve_positive(a: &mut [f64], b: &mut [f64]) -> bool {
     true
 }
 
-/// Visits the rates on the way between two bodies, each given with its centre of mass, and how a row's velocity goes with them.
+/// Visits the rates on the way between two bodies, each given with its centre of mass: how a row's velocity goes with them, and
+/// how it would if it pointed the way that they move it.
 pub(crate) fn each_rate(
     model: &Model,
     data: &Data,
     row: &Row,
     a: (u32, DVec3),
     b: (u32, DVec3),
-    mut visit: impl FnMut(usize, f64),
+    mut visit: impl FnMut(usize, f64, f64),
 ) {
     let (mut la, mut lb) = (link_of(model, a.0), link_of(model, b.0));
     while la != lb {
@@ -452,7 +456,8 @@ pub(crate) fn each_rate(
         let lever = x - data.links[link as usize].o;
         for column in l.v as usize..l.v as usize + l.rates as usize {
             let s = data.s[column].at(lever);
-            visit(column, lin.dot(s.v) + ang.dot(s.w));
+            let largest = lin.length() * s.v.length() + ang.length() * s.w.length();
+            visit(column, lin.dot(s.v) + ang.dot(s.w), largest);
         }
         let above = if l.parent == NONE { -1 } else { i64::from(l.parent) };
         if la > lb {

@@ -98,7 +98,8 @@ impl Mechanism {
                 let second = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
                 first.followed_by(&second)
             }
-            _ => self.halving_step(h, params, halvings),
+            // with steps of its own below this one
+            _ => self.halving_step(h, params, 0),
         }
     }
 
