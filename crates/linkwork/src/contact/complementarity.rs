@@ -47,7 +47,8 @@ pub(super) fn solve(island: &mut Island, with: ContactSolver, report: &mut Conta
         report.iterations += solution.iterations as u32;
         report.residual = report.residual.max(solution.residual);
         take(island, &solution.x);
-        let moved = hold.iter().zip(solution.x.iter().zip(&start)).fold(0.0_f64, |m, (h, (x, s))| m.max(h * (x - s).abs()));
+        let moved =
+            hold.iter().zip(solution.x.iter().zip(&start)).fold(0.0_f64, |m, (h, (x, s))| m.max(h * (x - s).abs()));
         let Island { problem, rolls, first_roll, fastest, .. } = island;
         if bound_rolling(problem, rolls, *first_roll) <= ROLL_TOLERANCE && moved <= SETTLED * *fastest {
             break;
@@ -104,8 +105,7 @@ fn compliance(entry: &Entry, rigid: bool) -> f64 {
 
 /// b, bounds and the impulses at hand.
 fn right_side(island: &Island, rows: usize) -> (Vec<f64>, Vec<Bounds>, Vec<f64>) {
-    let (mut b, mut bounds, mut start) =
-        (Vec::with_capacity(rows), Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let (mut b, mut bounds, mut start) = (Vec::with_capacity(rows), Vec::with_capacity(rows), Vec::with_capacity(rows));
     for (k, entry) in island.problem.entries.iter().enumerate() {
         start.extend_from_slice(&entry.impulse[..entry.rows()]);
         match entry.law {

@@ -323,7 +323,7 @@ impl Loops {
     }
 
     /// Nz: all rates that the free ones bring about.
-    pub fn from_free(&self, z: &[f64], x: &mut [f64]) {
+    pub fn spread_free(&self, z: &[f64], x: &mut [f64]) {
         x.fill(0.0);
         for (z, column) in z.iter().zip(self.null.chunks_exact(x.len().max(1))) {
             x.iter_mut().zip(column).for_each(|(x, n)| *x += z * n);

@@ -41,7 +41,8 @@ pub use dca::{NotAChain, divide_and_conquer};
 
 mod impulse;
 pub use impulse::{
-    CannotPrescribe, Prescribed, Target, collision_matrix, point_row, prescribe, rate_of_change, respond,
+    CannotPrescribe, Prescribed, PrescribedVelocity, Target, collision_matrix, point_row, prescribe,
+    prescribe_velocities, rate_of_change, respond,
 };
 
 mod loops;

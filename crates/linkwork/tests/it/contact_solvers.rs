@@ -48,7 +48,9 @@ fn stacks_and_machines_come_out_as_by_newtons_method() {
     let mut arm = Scene::new("arm on the ground");
     arm.body(ground(0.3));
     let bob = Shape::new(Geometry::Sphere { radius: 0.1 }).friction(0.3);
-    arm.body(Body::new("arm").at([0.5, 0.0, 0.3]).with_mass(2.0).placed_shape(Shape { position: [0.5, 0.0, 0.0], ..bob }));
+    arm.body(
+        Body::new("arm").at([0.5, 0.0, 0.3]).with_mass(2.0).placed_shape(Shape { position: [0.5, 0.0, 0.0], ..bob }),
+    );
     let limit = Coordinate::default().limit(Some(-1.0), Some(1.0)).friction(0.2);
     arm.joint(Joint::hinge("hinge", WORLD, "arm", [0.0, 0.0, 0.3], DVec3::Y).with(limit));
     for scene in [&stack, &arm] {

@@ -127,7 +127,8 @@ fn motors_do_what_they_are_told() {
     let force = run.world.coordinates(run.joint("rail")).unwrap()[0].motor_force;
     assert_close("lifting force", force, 2.5 * 9.81, 1e-6);
     // a servo far stiffer than an explicit step could bear, and its force at rest
-    let mut run = reduced(&on_slider(DOWN, DVec3::Z, 2.0, Coordinate::default().motor(servo(0.5, 1e6, 4e3))), 1.0 / 60.0);
+    let mut run =
+        reduced(&on_slider(DOWN, DVec3::Z, 2.0, Coordinate::default().motor(servo(0.5, 1e6, 4e3))), 1.0 / 60.0);
     run.to(2.0);
     assert_close("sags by its weight", run.position("block").z, 0.5 - 2.0 * 9.81 / 1e6, 1e-9);
     assert_close("bears it", run.reaction("rail").wrench.force.z, 2.0 * 9.81, 1e-5);

@@ -7,7 +7,7 @@
 //! | solver | how | when it is certain to end well |
 //! | --- | --- | --- |
 //! | [`dantzig`] | one row after the other is brought in, keeping the earlier ones solved (Baraff 1994) | A symmetric positive semidefinite, a solution exists, no friction |
-//! | [`lemke`] | complementary pivots along a ray (Lemke 1965), lexicographic | the same but for rounding: it refuses a few with redundant rows |
+//! | [`lemke`] | complementary pivots along a ray (Lemke 1965), lexicographic, softened where rounding misleads | the same |
 //! | [`gauss_seidel`] | projected sweeps | A positive definite, no friction; slowly |
 //!
 //! None of them hangs: each has a bound on its work, and each checks what it returns. [`residual`] is the judge.

@@ -83,8 +83,7 @@ impl Mechanism {
         }
         let Some(mut tree) = self.tree.take() else { return self.halving_step(h, params, halvings) };
         self.halvings = halvings;
-        let taken =
-            if self.is_unfit_for_reduced(&tree) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
+        let taken = if self.is_unfit_for_reduced(&tree) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
         self.tree = Some(tree);
         match taken {
             Some(Some(iterations)) => {
@@ -248,7 +247,7 @@ impl Mechanism {
         self.remember_accelerations(h);
         // a mechanism that floats was shifted after its factor was found
         tree.is_settled = !tree.floats;
-        Some(closing + repeats as u32)
+        Some(closing + repeats)
     }
 
     /// The half kick after the move, repeated until it fits its own end, with the impulses of what acts on coordinates; `tree.half`

@@ -142,7 +142,7 @@ impl Tree {
             Some(loops) => {
                 loops.to_free(x, free);
                 factor.solve(free);
-                loops.from_free(free, x);
+                loops.spread_free(free, x);
             }
             None => factor.solve(x),
         }
