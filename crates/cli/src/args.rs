@@ -88,6 +88,31 @@ impl MethodName {
     }
 }
 
+/// How a contact solver is called on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ContactName {
+    /// Newton's method with Coulomb's cone, for any number of contacts
+    Newton,
+    /// Dantzig's algorithm with a pyramid of friction
+    Dantzig,
+    /// Lemke's algorithm with a pyramid of friction
+    Lemke,
+    /// Projected Gauss-Seidel with a pyramid of friction
+    Pgs,
+}
+
+impl ContactName {
+    /// The engine's name for it.
+    pub fn solver(self) -> linkwork::ContactSolver {
+        match self {
+            ContactName::Newton => linkwork::ContactSolver::Newton,
+            ContactName::Dantzig => linkwork::ContactSolver::Dantzig,
+            ContactName::Lemke => linkwork::ContactSolver::Lemke,
+            ContactName::Pgs => linkwork::ContactSolver::GaussSeidel,
+        }
+    }
+}
+
 /// How to step.
 #[derive(Clone, Debug, Args)]
 pub struct StepOptions {
@@ -100,6 +125,9 @@ pub struct StepOptions {
     /// How joints are held
     #[arg(long, value_enum, default_value = "direct")]
     pub method: MethodName,
+    /// How contacts are solved; what a complementarity solver refuses is left to Newton's method, with a warning
+    #[arg(long, value_enum, default_value = "newton")]
+    pub contact: ContactName,
     /// Control the error of the motion to this tolerance (m and rad per step) instead of taking one step per dt
     #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
     pub tolerance: Option<f64>,
@@ -112,7 +140,7 @@ impl StepOptions {
     /// What the engine is told.
     pub fn params(&self, dt: f64) -> StepParams {
         let (method, tolerance) = (self.method.method(), self.tolerance);
-        StepParams { method, tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
+        StepParams { method, contact: self.contact.solver(), tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
     }
 }
 

@@ -316,6 +316,7 @@ enum Topic {
     Conflict(JointId),
     ToleranceMissed(JointId),
     Jam(BodyId, BodyId),
+    Refused(BodyId, BodyId),
 }
 
 impl Topic {
@@ -325,6 +326,7 @@ impl Topic {
             Warning::Conflict { joint, .. } => Topic::Conflict(joint),
             Warning::ToleranceMissed { joint } => Topic::ToleranceMissed(joint),
             Warning::Jam { a, b } => Topic::Jam(a, b),
+            Warning::Refused { a, b } => Topic::Refused(a, b),
         }
     }
 }

@@ -32,7 +32,7 @@
 pub mod scene;
 
 mod params;
-pub use params::{Method, StepParams};
+pub use params::{ContactSolver, Method, StepParams};
 
 mod flight;
 mod sleep;

@@ -8,10 +8,23 @@ pub enum Method {
     /// One sparse system per mechanism, solved exactly.
     #[default]
     Direct,
-    /// Coordinates of the joints of a tree (articulated bodies), loops closed by dependent coordinates. For mechanisms whose
-    /// joints have no limits, dry friction, bounded motors, stiff springs or couplings and that touch nothing; others are
-    /// advanced as by [`Method::Direct`]. docs/reduced.md.
+    /// Coordinates of the joints of a tree (articulated bodies), loops closed by dependent coordinates. Mechanisms with couplings,
+    /// black boxes or very many freedoms in loops or contact are advanced as by [`Method::Direct`]. docs/reduced.md.
     Reduced,
+}
+
+/// How the impulses of contacts are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactSolver {
+    /// Newton's method on the whole island: Coulomb's cone, any size.
+    #[default]
+    Newton,
+    /// Baraff's version of Dantzig's algorithm: a pyramid of friction, small islands.
+    Dantzig,
+    /// Lemke's algorithm: a pyramid of friction, small islands.
+    Lemke,
+    /// Projected Gauss-Seidel: a pyramid of friction, small islands.
+    GaussSeidel,
 }
 
 /// Parameters of a step.
@@ -21,6 +34,9 @@ pub struct StepParams {
     pub dt: f64,
     /// How the joints are held.
     pub method: Method,
+    /// How the impulses of contacts are found. What the complementarity solvers refuse is left to Newton's method, with a
+    /// warning. docs/reduced.md.
+    pub contact: ContactSolver,
     /// Error control: local error allowed per step, m and rad. `None`: one step of `dt`, whatever its accuracy.
     pub tolerance: Option<f64>,
     /// How far joints are closed at the end of every step, m and rad. 1e-9: a thousandth of a micrometre, and still a
@@ -35,7 +51,15 @@ pub struct StepParams {
 impl StepParams {
     /// The defaults at a step size, s.
     pub fn new(dt: f64) -> Self {
-        StepParams { dt, method: Method::Direct, tolerance: None, joint_tolerance: 1e-9, sleeping: false, clock: None }
+        StepParams {
+            dt,
+            method: Method::Direct,
+            contact: ContactSolver::Newton,
+            tolerance: None,
+            joint_tolerance: 1e-9,
+            sleeping: false,
+            clock: None,
+        }
     }
 
     /// Checks the numbers.

@@ -83,6 +83,13 @@ pub enum Warning {
         /// The other.
         b: BodyId,
     },
+    /// The contact solver that was asked for refused an island: Newton's method solved it.
+    Refused {
+        /// Two bodies that touch in it.
+        a: BodyId,
+        /// The other.
+        b: BodyId,
+    },
     /// The error control could not reach its tolerance with the smallest step it takes.
     ToleranceMissed {
         /// A joint of the mechanism.
@@ -134,6 +141,14 @@ impl Warning {
             Warning::Jam { a, b } => {
                 let name = |id: BodyId| world.body_name(id).unwrap_or("?");
                 format!("contacts jam near \"{}\" and \"{}\": no impulses can keep all of them apart", name(a), name(b))
+            }
+            Warning::Refused { a, b } => {
+                let name = |id: BodyId| world.body_name(id).unwrap_or("?");
+                format!(
+                    "the contact solver refused the contacts near \"{}\" and \"{}\": Newton's method solved them",
+                    name(a),
+                    name(b)
+                )
             }
             Warning::ToleranceMissed { joint } => {
                 let name = world.joint_name(joint).unwrap_or("?");
@@ -226,6 +241,11 @@ impl StepReport {
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
             self.warnings.push(Warning::Jam { a, b });
+        }
+        if let Some((a, b)) = contact.refused
+            && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
+        {
+            self.warnings.push(Warning::Refused { a, b });
         }
     }
 }

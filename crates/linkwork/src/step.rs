@@ -118,6 +118,7 @@ impl Round<'_> {
         }
         for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| active.mechanisms[*k]) {
             mechanism.timer.start(params.clock);
+            mechanism.method = params.method;
             mechanism.gather(&world.bodies, &world.joints, world.gravity);
             if !contacts.touches(k) {
                 let advance = mechanism.advance(h, params, disturbed);

@@ -6,6 +6,7 @@
 
 mod bounce;
 pub mod collision;
+mod complementarity;
 mod cone;
 mod free;
 pub mod lcp;
@@ -25,7 +26,7 @@ use crate::collide::{ContactPoint, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
 use crate::mechanism::{Advance, Mechanism};
-use crate::params::StepParams;
+use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
 use crate::step::Active;
 use crate::world::{Bodies, World};
@@ -47,6 +48,8 @@ pub(crate) struct ContactReport {
     pub residual: f64,
     pub penetration: f64,
     pub jammed: Option<(u32, u32)>,
+    /// Two bodies of an island that the solver asked for refused.
+    pub refused: Option<(u32, u32)>,
 }
 
 /// Bodies and mechanisms that touch each other.
@@ -99,6 +102,7 @@ impl ContactReport {
             self.residual = self.residual.max(island.residual);
             self.penetration = self.penetration.max(island.penetration);
             self.jammed = self.jammed.or(island.jammed);
+            self.refused = self.refused.or(island.refused);
         }
     }
 }
@@ -151,6 +155,7 @@ pub(crate) struct Contacts {
     /// Units of other islands, or of none, that a thrown body meets.
     hit: Vec<u32>,
     bounces: Bounces,
+    solver: ContactSolver,
     advances: Vec<Advance>,
 }
 
@@ -276,6 +281,7 @@ impl Contacts {
     ) -> ContactReport {
         let mut report = ContactReport::default();
         self.hit.clear();
+        self.solver = params.contact;
         for k in 0..self.count {
             let mut island = std::mem::take(&mut self.islands[k]);
             if island.asleep {

@@ -6,10 +6,11 @@
 
 use super::problem::{Entry, Law, Problem};
 use super::rolling::bound_rolling;
-use super::{ContactReport, Contacts, Island, rigid};
+use super::{ContactReport, Contacts, Island, complementarity, rigid};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::rows::Row;
 use crate::mechanism::Mechanism;
+use crate::params::ContactSolver;
 use crate::world::World;
 
 /// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
@@ -83,6 +84,13 @@ impl Contacts {
         h: f64,
         report: &mut ContactReport,
     ) {
+        if self.solver != ContactSolver::Newton {
+            if complementarity::solve(island, self.solver, report) {
+                return;
+            }
+            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
+            report.refused.get_or_insert((m.a, m.b));
+        }
         if island.is_pile() {
             self.sweep(island, mechanisms, h, report);
             return;

@@ -25,7 +25,7 @@ pub(crate) struct BoundedEntry {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Law {
+pub(super) enum Law {
     Limit(Limit),
     Friction(f64),
     Velocity { target: f64, max_force: f64 },
@@ -36,24 +36,24 @@ enum Law {
 const POINT_RANGE: f64 = 1e-9;
 
 pub(super) struct BoundedRows {
-    laws: Vec<Law>,
-    rows: Vec<Row>,
+    pub laws: Vec<Law>,
+    pub rows: Vec<Row>,
     /// Response of all movable bodies, and of the joint rows, to one unit of each bounded row.
     response: Vec<Hat>,
     joint_response: Vec<f64>,
-    w: Vec<f64>,
+    pub w: Vec<f64>,
     /// The system with the compliance of servos on its diagonal.
-    system: Vec<f64>,
-    value: Vec<f64>,
-    start_value: Vec<f64>,
-    incoming: Vec<f64>,
-    b: Vec<f64>,
-    lo: Vec<f64>,
-    hi: Vec<f64>,
+    pub system: Vec<f64>,
+    pub value: Vec<f64>,
+    pub start_value: Vec<f64>,
+    pub incoming: Vec<f64>,
+    pub b: Vec<f64>,
+    pub lo: Vec<f64>,
+    pub hi: Vec<f64>,
     /// Impulses of the first and second half.
     pub first: Vec<f64>,
     pub second: Vec<f64>,
-    trial: Vec<f64>,
+    pub trial: Vec<f64>,
     pub forces: Vec<f64>,
     /// Impulses over the whole step, of which the forces may be those of a substep.
     pub force_sum: Vec<f64>,
@@ -151,6 +151,94 @@ impl BoundedRows {
         }
     }
 
+    /// Adds the compliance of servos for steps of `h` to the system.
+    pub fn soften_servos(&mut self, h: f64, whole: bool) {
+        let n = self.laws.len();
+        self.system.copy_from_slice(&self.w);
+        for k in 0..n {
+            let mobility = self.w[k * n + k];
+            if let Law::Servo { law, .. } = &mut self.laws[k] {
+                let new = if whole { SoftLaw::whole } else { SoftLaw::new };
+                *law = new(law.law, h, mobility);
+                self.system[k * n + k] += law.compliance;
+            }
+        }
+    }
+
+    /// W is symmetric but for rounding: makes it so.
+    pub fn symmetrise(&mut self) {
+        let n = self.laws.len();
+        for i in 0..n {
+            for j in 0..i {
+                let mean = 0.5 * (self.w[i * n + j] + self.w[j * n + i]);
+                (self.w[i * n + j], self.w[j * n + i]) = (mean, mean);
+            }
+        }
+    }
+
+    /// Velocity, bounds and guess of a row of present rate `rate` for the first half of a step of `h`, in which friction and
+    /// motors act for a time `share`.
+    pub fn aim_first(&mut self, k: usize, rate: f64, h: f64, share: f64) {
+        let value = self.value[k];
+        let (b, lo, hi) = match self.laws[k] {
+            Law::Limit(_) => match self.limit_bound(k, h * rate) {
+                Some(bound) => {
+                    let (lo, hi) = self.limit_sign(k, bound);
+                    (rate + (value - bound) / h, lo, hi)
+                }
+                None => (0.0, 0.0, 0.0),
+            },
+            Law::Friction(f) => (rate, -f * share, f * share),
+            Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
+            Law::Servo { law, max_force } => {
+                let r = law.position_residual(value, self.incoming[k], value + h * rate, 0.0, h);
+                (r, -max_force * share, max_force * share)
+            }
+        };
+        (self.b[k], self.lo[k], self.hi[k]) = (b, lo, hi);
+        // the force of the last step is the best guess
+        self.first[k] = self.forces[k] * share;
+    }
+
+    /// The same for the second half: limits that are reached stop (or bounce).
+    pub fn aim_second(&mut self, k: usize, rate: f64, h: f64, tolerance: f64) {
+        let share = 0.5 * h;
+        let value = self.value[k];
+        let (b, lo, hi) = match self.laws[k] {
+            Law::Limit(limit) => match self.limit_bound(k, 0.0) {
+                Some(bound) => {
+                    let (lo, hi) = self.limit_sign(k, bound);
+                    let inside = if lo == 0.0 { value - bound } else { bound - value };
+                    if inside <= 10.0 * tolerance || self.first[k] != 0.0 {
+                        let incoming = self.incoming[k];
+                        let approaching = if lo == 0.0 { incoming < 0.0 } else { incoming > 0.0 };
+                        let bounce = if approaching { limit.restitution * incoming } else { 0.0 };
+                        (rate + bounce, lo, hi)
+                    } else {
+                        (0.0, 0.0, 0.0)
+                    }
+                }
+                None => (0.0, 0.0, 0.0),
+            },
+            Law::Friction(f) => (rate, -f * share, f * share),
+            Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
+            Law::Servo { law, max_force } => {
+                let mean_rate = (value - self.start_value[k]) / h;
+                (law.velocity_residual(value, mean_rate, rate, 0.0, h), -max_force * share, max_force * share)
+            }
+        };
+        (self.b[k], self.lo[k], self.hi[k]) = (b, lo, hi);
+        self.second[k] = if lo < hi { self.first[k] } else { 0.0 };
+    }
+
+    /// Solves for the impulses of the first or second half.
+    pub fn solve(&mut self, first: bool) {
+        let x = if first { &mut self.first } else { &mut self.second };
+        let tolerance = 1e-13 * (1.0 + crate::math::max_abs(self.b.iter().copied()));
+        let solution = box_qp::solve(&self.system, &self.b, &self.lo, &self.hi, x, tolerance, &mut self.scratch);
+        self.sweeps += solution.sweeps;
+    }
+
     fn limit_bound(&self, k: usize, reach: f64) -> Option<f64> {
         let Law::Limit(limit) = self.laws[k] else { return None };
         let ahead = self.value[k] + reach;
@@ -178,16 +266,7 @@ impl Mechanism {
         if std::mem::take(&mut self.bounded.stale) {
             self.respond_to_bounded();
         }
-        let n = self.layout.bounded.len();
-        self.bounded.system.copy_from_slice(&self.bounded.w);
-        for k in 0..n {
-            let mobility = self.bounded.w[k * n + k];
-            if let Law::Servo { law, .. } = &mut self.bounded.laws[k] {
-                let new = if self.linear.whole { SoftLaw::whole } else { SoftLaw::new };
-                *law = new(law.law, h, mobility);
-                self.bounded.system[k * n + k] += law.compliance;
-            }
-        }
+        self.bounded.soften_servos(h, self.linear.whole);
     }
 
     fn respond_to_bounded(&mut self) {
@@ -223,16 +302,10 @@ impl Mechanism {
                 self.bounded.w[i * n + j] = self.bounded_rate_of(i, response);
             }
         }
-        // symmetric but for rounding: make it so
-        for i in 0..n {
-            for j in 0..i {
-                let mean = 0.5 * (self.bounded.w[i * n + j] + self.bounded.w[j * n + i]);
-                (self.bounded.w[i * n + j], self.bounded.w[j * n + i]) = (mean, mean);
-            }
-        }
+        self.bounded.symmetrise();
     }
 
-    fn bounded_row(&self, b: &Bounded) -> Row {
+    pub(super) fn bounded_row(&self, b: &Bounded) -> Row {
         let m = &self.layout.models[b.model as usize];
         m.coordinates[b.coordinate as usize].1.row(m, &self.pose[b.a as usize], &self.pose[b.b as usize])
     }
@@ -255,7 +328,7 @@ impl Mechanism {
         row.velocity(&self.motion(b.a), &self.motion(b.b))
     }
 
-    fn read_bounded_values(&mut self) {
+    pub(super) fn read_bounded_values(&mut self) {
         for (k, b) in self.layout.bounded.iter().enumerate() {
             let m = &self.layout.models[b.model as usize];
             let near = self.near[self.first_value[b.model as usize] as usize + b.coordinate as usize];
@@ -270,7 +343,7 @@ impl Mechanism {
     /// asks for), which starts `impulse`; both then take the bounded impulses.
     pub(super) fn bounded_first_half(&mut self, h: f64, share: f64) {
         self.open_bounded(h, share);
-        self.solve_bounded(true);
+        self.bounded.solve(true);
         self.bounded.trial.copy_from_slice(&self.bounded.first);
         self.apply_bounded();
     }
@@ -284,28 +357,9 @@ impl Mechanism {
             self.bounded.incoming[k] = self.bounded_incoming(k);
         }
         self.close_for_first_half(h);
-        let n = self.layout.bounded.len();
-        for k in 0..n {
+        for k in 0..self.layout.bounded.len() {
             let rate = self.bounded_rate(k);
-            let value = self.bounded.value[k];
-            let (b, lo, hi) = match self.bounded.laws[k] {
-                Law::Limit(_) => match self.bounded.limit_bound(k, h * rate) {
-                    Some(bound) => {
-                        let (lo, hi) = self.bounded.limit_sign(k, bound);
-                        (rate + (value - bound) / h, lo, hi)
-                    }
-                    None => (0.0, 0.0, 0.0),
-                },
-                Law::Friction(f) => (rate, -f * share, f * share),
-                Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
-                Law::Servo { law, max_force } => {
-                    let r = law.position_residual(value, self.bounded.incoming[k], value + h * rate, 0.0, h);
-                    (r, -max_force * share, max_force * share)
-                }
-            };
-            (self.bounded.b[k], self.bounded.lo[k], self.bounded.hi[k]) = (b, lo, hi);
-            // the force of the last step is the best guess
-            self.bounded.first[k] = self.bounded.forces[k] * share;
+            self.bounded.aim_first(k, rate, h, share);
         }
     }
 
@@ -324,7 +378,7 @@ impl Mechanism {
     }
 
     /// Speed of a coordinate before the step, for the restitution of its limit.
-    fn bounded_incoming(&self, k: usize) -> f64 {
+    pub(super) fn bounded_incoming(&self, k: usize) -> f64 {
         let b = &self.layout.bounded[k];
         let mut rate = self.bounded_rate_of(k, &self.u_start);
         for (body, is_b) in [(b.a, false), (b.b, true)] {
@@ -358,14 +412,6 @@ impl Mechanism {
         self.layout.factor.solve(&mut self.rhs);
         self.impulse.copy_from_slice(&self.rhs);
         Self::apply(&self.layout, &self.linear.jacobian, &self.impulse, &mut self.u);
-    }
-
-    fn solve_bounded(&mut self, first: bool) {
-        let b = &mut self.bounded;
-        let x = if first { &mut b.first } else { &mut b.second };
-        let tolerance = 1e-13 * (1.0 + crate::math::max_abs(b.b.iter().copied()));
-        let solution = box_qp::solve(&b.system, &b.b, &b.lo, &b.hi, x, tolerance, &mut b.scratch);
-        b.sweeps += solution.sweeps;
     }
 
     /// Adds the trial impulses to bodies and joints.
@@ -411,6 +457,12 @@ impl Mechanism {
 
     /// One iteration on the limits at the predicted poses: pushes them to their bound or lets them go.
     pub(super) fn correct_limits(&mut self, h: f64) {
+        self.find_limit_corrections(h);
+        self.apply_bounded();
+    }
+
+    /// What that changes the impulses of the first half by, into `trial`.
+    pub(super) fn find_limit_corrections(&mut self, h: f64) {
         let n = self.layout.bounded.len();
         for k in 0..n {
             let b = self.layout.bounded[k];
@@ -430,49 +482,22 @@ impl Mechanism {
             self.bounded.b[k] -= own;
             self.bounded.trial[k] = -self.bounded.first[k];
         }
-        self.solve_bounded(true);
+        self.bounded.solve(true);
         for (t, x) in self.bounded.trial.iter_mut().zip(&self.bounded.first) {
             *t += x;
         }
-        self.apply_bounded();
     }
 
     /// Impulses of the second half: friction and motors again, limits that are reached stop (or bounce).
     /// `impulse` is used as a bin for the joints' share, which goes to `correction`.
     pub(super) fn bounded_second_half(&mut self, h: f64, tolerance: f64) {
-        let share = 0.5 * h;
         self.read_bounded_values();
         self.prepare_bounded(h);
         for k in 0..self.layout.bounded.len() {
             let rate = self.bounded_rate(k);
-            let value = self.bounded.value[k];
-            let (b, lo, hi) = match self.bounded.laws[k] {
-                Law::Limit(limit) => match self.bounded.limit_bound(k, 0.0) {
-                    Some(bound) => {
-                        let (lo, hi) = self.bounded.limit_sign(k, bound);
-                        let inside = if lo == 0.0 { value - bound } else { bound - value };
-                        if inside <= 10.0 * tolerance || self.bounded.first[k] != 0.0 {
-                            let incoming = self.bounded.incoming[k];
-                            let approaching = if lo == 0.0 { incoming < 0.0 } else { incoming > 0.0 };
-                            let bounce = if approaching { limit.restitution * incoming } else { 0.0 };
-                            (rate + bounce, lo, hi)
-                        } else {
-                            (0.0, 0.0, 0.0)
-                        }
-                    }
-                    None => (0.0, 0.0, 0.0),
-                },
-                Law::Friction(f) => (rate, -f * share, f * share),
-                Law::Velocity { target, max_force } => (rate - target, -max_force * share, max_force * share),
-                Law::Servo { law, max_force } => {
-                    let mean_rate = (value - self.bounded.start_value[k]) / h;
-                    (law.velocity_residual(value, mean_rate, rate, 0.0, h), -max_force * share, max_force * share)
-                }
-            };
-            (self.bounded.b[k], self.bounded.lo[k], self.bounded.hi[k]) = (b, lo, hi);
-            self.bounded.second[k] = if lo < hi { self.bounded.first[k] } else { 0.0 };
+            self.bounded.aim_second(k, rate, h, tolerance);
         }
-        self.solve_bounded(false);
+        self.bounded.solve(false);
         self.bounded.trial.copy_from_slice(&self.bounded.second);
         std::mem::swap(&mut self.impulse, &mut self.correction);
         self.apply_bounded();

@@ -25,15 +25,17 @@ const MOST_SIDES: usize = 4;
 #[derive(Default)]
 pub(super) struct ContactScratch {
     body_wise: bool,
+    /// Whether the mechanism answers in reduced coordinates.
+    pub in_tree: bool,
     /// Columns of Q, movable bodies × 6 each.
     basis: Vec<Vec<Hat>>,
-    pushed: Vec<Hat>,
+    pub pushed: Vec<Hat>,
     /// Velocities and joint impulses without what touches.
-    kicked: Vec<Hat>,
+    pub kicked: Vec<Hat>,
     kicked_impulse: Vec<f64>,
     /// The same with it, before positions are closed.
-    with_contacts: Vec<Hat>,
-    answered: Vec<f64>,
+    pub with_contacts: Vec<Hat>,
+    pub answered: Vec<f64>,
 }
 
 impl Mechanism {
@@ -55,6 +57,9 @@ impl Mechanism {
     /// Gives the rest of the kick of the last step to a mechanism that has come free.
     pub(super) fn catch_up(&mut self, h: f64) {
         self.supported = false;
+        if self.catch_up_in_tree(h) {
+            return;
+        }
         self.linearise_here(h);
         self.kick(0.5 * h);
         self.close_velocities();
@@ -67,17 +72,25 @@ impl Mechanism {
         self.bounded.force_sum.fill(0.0);
         self.act_whole(true);
         self.expect_values(h);
-        self.linearise_here(h);
         self.robust.start.copy_from_slice(&self.pose);
+        self.contact.pushed.clear();
+        self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
+        self.contact.in_tree = self.begin_contact_in_tree(h);
+        if self.contact.in_tree {
+            self.contact.body_wise = false;
+            return;
+        }
+        self.linearise_here(h);
         let mut joints = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
         let few_sides = joints.all(|n| (n.sides.1 - n.sides.0) as usize <= MOST_SIDES);
         self.contact.body_wise = few_sides && self.count_freedoms() > MOST_MOTIONS;
-        self.contact.pushed.clear();
-        self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
     }
 
     /// Takes the impulses that were pushed, as a blow: the joints answer at once.
     pub(crate) fn take_blow(&mut self) {
+        if self.contact.in_tree {
+            return self.take_blow_in_tree();
+        }
         let mut pushed = std::mem::take(&mut self.contact.pushed);
         self.respond(&mut pushed);
         for (u, p) in self.u.iter_mut().zip(&mut pushed) {
@@ -89,6 +102,9 @@ impl Mechanism {
 
     /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
     pub(crate) fn kick_in_contact(&mut self, h: f64) {
+        if self.contact.in_tree {
+            return self.kick_in_tree(h);
+        }
         self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
         self.kick(if self.supported { h } else { 0.5 * h });
@@ -171,6 +187,9 @@ impl Mechanism {
 
     /// Finds the free motions; returns how many there are.
     pub(crate) fn free_motions(&mut self) -> usize {
+        if self.contact.in_tree {
+            return self.freedoms_in_tree();
+        }
         let most = self.count_freedoms();
         let soft = !self.layout.soft.is_empty();
         let mut basis = std::mem::take(&mut self.contact.basis);
@@ -258,6 +277,9 @@ impl Mechanism {
 
     /// A row on body `k` (local), in the coordinates of the free motions.
     pub(crate) fn row_on_free_motions(&self, row: &Row, k: usize, is_b: bool, out: &mut Vec<f64>) {
+        if self.contact.in_tree {
+            return self.row_in_tree(row, k, is_b, out);
+        }
         let hat = self.hat_row(row, k, is_b);
         out.extend(self.contact.basis.iter().map(|column| {
             let c = &column[k];
@@ -303,6 +325,9 @@ impl Mechanism {
 
     /// Finds where the impulses that were pushed lead with the joints closed; `None` if they cannot be closed so.
     pub(crate) fn predict_contact(&mut self, h: f64, params: &StepParams) -> Option<u32> {
+        if self.contact.in_tree {
+            return self.predict_in_tree(h, params);
+        }
         let mut pushed = std::mem::take(&mut self.contact.pushed);
         self.answer(&mut pushed);
         self.impulse.copy_from_slice(&self.contact.kicked_impulse);
@@ -330,11 +355,19 @@ impl Mechanism {
         supported: bool,
     ) -> Advance {
         let mut advance = match iterations {
+            Some(iterations) if self.contact.in_tree => {
+                self.move_in_tree(h, params, supported);
+                self.taken_in_tree(h, iterations)
+            }
             Some(iterations) => {
                 self.move_in_contact(h, supported);
                 self.taken(h, StepKind::Accurate, None, iterations)
             }
             None => {
+                if self.contact.in_tree {
+                    self.give_up_tree();
+                    self.linearise_here(h);
+                }
                 self.u.copy_from_slice(&self.contact.with_contacts);
                 let unfit = self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND);
                 self.impulse.copy_from_slice(&self.contact.answered);

@@ -447,6 +447,17 @@ impl Mechanism {
         Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
     }
 
+    /// The same where springs must not share in the impulses at all: velocities from outside fit no row yet, and what springs
+    /// were given of the correction would be missing.
+    pub(super) fn fit_velocities_to_hard_rows(&mut self) {
+        if !self.layout.soft.is_empty() {
+            self.sum_products(|_| INFINITELY_SOFT);
+            self.factorise();
+            self.linear.forget();
+        }
+        self.close_velocities();
+    }
+
     /// Constant forces of force motors at the present poses.
     pub(super) fn refresh_drive_forces(&mut self) {
         self.linear.drive_forces.clear();

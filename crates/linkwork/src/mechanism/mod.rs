@@ -151,6 +151,8 @@ pub(crate) struct Mechanism {
     contact: contact::ContactScratch,
     controlled: controlled::ControlledScratch,
     doubling: doubling::DoublingScratch,
+    /// How its joints are held.
+    pub method: Method,
     /// The mechanism as a tree, once it is stepped in reduced coordinates.
     tree: Option<Box<reduced::Tree>>,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
@@ -207,6 +209,7 @@ impl Mechanism {
             contact: contact::ContactScratch::default(),
             controlled: controlled::ControlledScratch::default(),
             doubling: doubling::DoublingScratch::default(),
+            method: Method::Direct,
             tree: None,
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
@@ -343,13 +346,14 @@ impl Mechanism {
             self.linearise_here(h);
         }
         if disturbed {
-            self.close_velocities();
+            self.fit_velocities_to_hard_rows();
+            self.linearise_here(h);
         }
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);
         let mut advance = match params.tolerance {
             Some(tolerance) => self.controlled_step(h, tolerance, params),
-            None if params.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
+            None if self.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
             None => self.halving_step(h, params, 0),
         };
         self.measure_closure(&mut advance, params);

@@ -64,7 +64,7 @@ impl Mechanism {
     pub(crate) fn fit_velocities(&mut self) {
         self.near.copy_from_slice(&self.values);
         self.linearise_here(super::FITTING_STEP);
-        self.close_velocities();
+        self.fit_velocities_to_hard_rows();
     }
 
     /// Linearises at the gathered poses whatever was linearised before.

@@ -80,7 +80,16 @@ pub struct Prescribed {
     pub acceleration: f64,
 }
 
-/// Why accelerations cannot be prescribed.
+/// A velocity that is to come about at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrescribedVelocity {
+    /// Of what; the impulse acts as a [`Prescribed`] acceleration's force does (N m s, N s).
+    pub target: Target,
+    /// rad/s or m/s.
+    pub velocity: f64,
+}
+
+/// Why accelerations or velocities cannot be prescribed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CannotPrescribe {
     /// There is no such rate or body.
@@ -129,41 +138,13 @@ pub fn prescribe(
     external: &[Wrench],
     wanted: &[Prescribed],
 ) -> Result<Vec<f64>, CannotPrescribe> {
-    let known = |t: &Target| match *t {
-        Target::Rate(r) => r < model.rates(),
-        Target::Point { index, point, direction } => {
-            index < model.bodies() && point.is_finite() && direction.is_finite()
-        }
-    };
-    if let Some(number) = wanted.iter().position(|w| !known(&w.target) || !w.acceleration.is_finite()) {
+    let targets: Vec<Target> = wanted.iter().map(|w| w.target).collect();
+    if let Some(number) = wanted.iter().position(|w| !is_known(model, &w.target) || !w.acceleration.is_finite()) {
         return Err(CannotPrescribe::NoSuchTarget { number });
     }
-    let m = wanted.len();
     super::aba(model, data, q, v, force, external);
-    let unforced: Vec<f64> = wanted.iter().map(|w| acceleration_of(data, &w.target)).collect();
-    let still = vec![0.0; model.rates()];
-    let mut unit = still.clone();
-    let mut k = vec![0.0; m * m];
-    for (j, w) in wanted.iter().enumerate() {
-        match w.target {
-            Target::Rate(r) => {
-                unit[r] = 1.0;
-                respond_again(model, data, &unit, &[]);
-                unit[r] = 0.0;
-            }
-            Target::Point { index, point, direction } => {
-                respond_again(model, data, &still, &[(index, point, direction)])
-            }
-        }
-        for (i, w) in wanted.iter().enumerate() {
-            k[i * m + j] = match w.target {
-                Target::Rate(r) => data.acceleration[r],
-                Target::Point { index, point, direction } => rate_of_change(data, index, point).dot(direction),
-            };
-        }
-    }
-    let right: Vec<f64> = wanted.iter().zip(&unforced).map(|(w, a)| w.acceleration - a).collect();
-    let forces = solve_in_order(k, right)?;
+    let right: Vec<f64> = wanted.iter().map(|w| w.acceleration - acceleration_of(data, &w.target)).collect();
+    let forces = solve_in_order(responses(model, data, &targets), right)?;
     // what comes about under them
     let mut total = force.to_vec();
     let mut outer = vec![Wrench::default(); model.bodies()];
@@ -179,6 +160,79 @@ pub fn prescribe(
     }
     super::aba(model, data, q, v, &total, &outer);
     Ok(forces)
+}
+
+/// The impulses, one for each prescription, that bring all prescribed velocities about at once, and the rates after them.
+/// Where prescriptions imply each other, the later ones need no impulse.
+pub fn prescribe_velocities(
+    model: &Model,
+    data: &mut Data,
+    q: &[f64],
+    v: &[f64],
+    wanted: &[PrescribedVelocity],
+) -> Result<(Vec<f64>, Vec<f64>), CannotPrescribe> {
+    let targets: Vec<Target> = wanted.iter().map(|w| w.target).collect();
+    if let Some(number) = wanted.iter().position(|w| !is_known(model, &w.target) || !w.velocity.is_finite()) {
+        return Err(CannotPrescribe::NoSuchTarget { number });
+    }
+    super::forward_kinematics(model, data, q, v);
+    factor(model, data);
+    let velocity_of = |data: &Data, target: &Target| match *target {
+        Target::Rate(r) => v[r],
+        Target::Point { index, point, direction } => {
+            let at = &data.links[index];
+            at.v.at(point - at.o).v.dot(direction)
+        }
+    };
+    let right: Vec<f64> = wanted.iter().map(|w| w.velocity - velocity_of(data, &w.target)).collect();
+    let impulses = solve_in_order(responses(model, data, &targets), right)?;
+    let mut joints = vec![0.0; model.rates()];
+    let mut points = Vec::new();
+    for (target, p) in targets.iter().zip(&impulses) {
+        match *target {
+            Target::Rate(r) => joints[r] += p,
+            Target::Point { index, point, direction } => points.push((index, point, direction * *p)),
+        }
+    }
+    respond_again(model, data, &joints, &points);
+    let rates = v.iter().zip(&data.acceleration).map(|(v, change)| v + change).collect();
+    Ok((impulses, rates))
+}
+
+fn is_known(model: &Model, target: &Target) -> bool {
+    match *target {
+        Target::Rate(r) => r < model.rates(),
+        Target::Point { index, point, direction } => {
+            index < model.bodies() && point.is_finite() && direction.is_finite()
+        }
+    }
+}
+
+/// How each target answers a unit of force on each, at the poses and inertias at hand.
+fn responses(model: &Model, data: &mut Data, targets: &[Target]) -> Vec<f64> {
+    let m = targets.len();
+    let still = vec![0.0; model.rates()];
+    let mut unit = still.clone();
+    let mut k = vec![0.0; m * m];
+    for (j, target) in targets.iter().enumerate() {
+        match *target {
+            Target::Rate(r) => {
+                unit[r] = 1.0;
+                respond_again(model, data, &unit, &[]);
+                unit[r] = 0.0;
+            }
+            Target::Point { index, point, direction } => {
+                respond_again(model, data, &still, &[(index, point, direction)])
+            }
+        }
+        for (i, target) in targets.iter().enumerate() {
+            k[i * m + j] = match *target {
+                Target::Rate(r) => data.acceleration[r],
+                Target::Point { index, point, direction } => rate_of_change(data, index, point).dot(direction),
+            };
+        }
+    }
+    k
 }
 
 /// The acceleration of a target in the last dynamics.

@@ -49,22 +49,33 @@ pub(crate) fn rnea_driven(model: &Model, data: &mut Data, acceleration: &[f64], 
 pub fn crba(model: &Model, data: &mut Data, q: &[f64]) {
     place(model, data, q);
     let n = model.rates();
-    data.mass_matrix.clear();
-    data.mass_matrix.resize(n * n, 0.0);
-    for (k, link) in model.links.iter().enumerate() {
-        data.links[k].ia = rigid(link, &data.links[k]);
+    let mut matrix = std::mem::take(&mut data.mass_matrix);
+    matrix.clear();
+    matrix.resize(n * n, 0.0);
+    crba_placed(model, data, &mut matrix);
+    for i in 0..n {
+        for j in 0..i {
+            matrix[j * n + i] = matrix[i * n + j];
+        }
     }
+    data.mass_matrix = matrix;
+}
+
+/// The entries of the mass matrix on and below the diagonal along the branches, where the tree is placed. Articulated
+/// inertias stay as they are.
+pub(crate) fn crba_placed(model: &Model, data: &mut Data, matrix: &mut [f64]) {
+    let n = model.rates();
+    data.composite.clear();
+    data.composite.extend(model.links.iter().zip(&data.links).map(|(link, at)| rigid(link, at)));
     for (k, link) in model.links.iter().enumerate().rev() {
-        let (ia, r) = (data.links[k].ia, data.links[k].r);
+        let (ia, r) = (data.composite[k], data.links[k].r);
         if link.parent != NONE {
-            data.links[link.parent as usize].ia += ia.carried(r);
+            data.composite[link.parent as usize] += ia.carried(r);
         }
         for i in link.v as usize..link.v as usize + link.rates as usize {
             let mut f = ia.times(data.s[i]);
             for j in link.v as usize..=i {
-                let h = data.s[j].dot(f);
-                data.mass_matrix[i * n + j] = h;
-                data.mass_matrix[j * n + i] = h;
+                matrix[i * n + j] = data.s[j].dot(f);
             }
             let mut above = k;
             while model.links[above].parent != NONE {
@@ -72,9 +83,7 @@ pub fn crba(model: &Model, data: &mut Data, q: &[f64]) {
                 above = model.links[above].parent as usize;
                 let carrier = &model.links[above];
                 for j in carrier.v as usize..carrier.v as usize + carrier.rates as usize {
-                    let h = data.s[j].dot(f);
-                    data.mass_matrix[i * n + j] = h;
-                    data.mass_matrix[j * n + i] = h;
+                    matrix[i * n + j] = data.s[j].dot(f);
                 }
             }
         }

@@ -70,6 +70,8 @@ pub struct Data {
     pub(crate) u: Vec<Force6>,
     pub(crate) d: Vec<[f64; 6]>,
     pub(crate) e: Vec<f64>,
+    /// Inertias of each link with all that it carries, as one body.
+    pub(crate) composite: Vec<Inertia6>,
     /// Poses and motions of what is outside.
     pub(crate) outside: Vec<(Placed, Motion)>,
     /// Result of [`aba`](super::aba()): accelerations, rad/s² and m/s².
@@ -92,6 +94,7 @@ impl Data {
             outside: model.outside.clone(),
             acceleration: vec![0.0; model.rates()],
             force: vec![0.0; model.rates()],
+            composite: Vec::new(),
             mass_matrix: Vec::new(),
         }
     }

@@ -34,7 +34,7 @@ struct Pivot {
 }
 
 /// An entry below this part of the row's largest, after others were taken out, is rounding.
-const IMPLIED: f64 = 1e-9;
+const IMPLIED: f64 = 1e-6;
 
 /// The loops of a tree and the elimination of their rows.
 #[derive(Clone, Default)]
@@ -83,48 +83,32 @@ impl Loops {
         self.taken_of.clear();
         self.pivot_of.fill(NONE);
         let mut row = 0;
-        for c in 0..self.closing.len() {
-            let closing = &self.closing[c];
+        let all = std::mem::take(&mut self.closing);
+        for closing in &all {
             let (a, b) = (placed(model, data, closing.a), placed(model, data, closing.b));
             let mut rows = [Row::default(); MAX_ROWS];
             closing.model.rows(&a, &b, &mut rows);
-            let (la, lb) = (link_of(model, closing.a), link_of(model, closing.b));
             for r in rows.iter().take(closing.rows) {
-                self.write_row(model, data, r, (la, a.x), (lb, b.x));
-                self.eliminate_row(row);
+                self.touched.clear();
+                let Loops { work, touched, .. } = self;
+                // entries may all be rounding, of a row across the plane of a flat linkage: what could have stood there counts
+                let mut size = 0.0_f64;
+                each_rate(model, data, r, (closing.a, a.x), (closing.b, b.x), |rate, value, largest| {
+                    work[rate] = value;
+                    size = size.max(largest);
+                    touched.push(rate as u32);
+                });
+                self.eliminate_row(row, size);
                 row += 1;
             }
         }
+        self.closing = all;
         self.free = (0..model.rates() as u32).filter(|&c| self.pivot_of[c as usize] == NONE).collect();
         self.find_null_space(model.rates());
     }
 
-    /// The row as entries of the rates on the way round the loop, into `work`.
-    fn write_row(&mut self, model: &Model, data: &Data, row: &Row, a: (i64, DVec3), b: (i64, DVec3)) {
-        self.touched.clear();
-        let ((mut la, xa), (mut lb, xb)) = (a, b);
-        while la != lb {
-            // parents come before what they carry: the later of the two is not above the other
-            let (link, x, lin, ang) =
-                if la > lb { (la, xa, -row.lin, row.ang_a) } else { (lb, xb, row.lin, row.ang_b) };
-            let l = &model.links[link as usize];
-            let lever = x - data.links[link as usize].o;
-            for column in l.v as usize..l.v as usize + l.rates as usize {
-                let s = data.s[column].at(lever);
-                self.work[column] = lin.dot(s.v) + ang.dot(s.w);
-                self.touched.push(column as u32);
-            }
-            let above = if l.parent == NONE { -1 } else { i64::from(l.parent) };
-            if la > lb {
-                la = above;
-            } else {
-                lb = above;
-            }
-        }
-    }
-
-    fn eliminate_row(&mut self, row: usize) {
-        let size = self.touched.iter().fold(0.0_f64, |m, &c| m.max(self.work[c as usize].abs()));
+    /// Takes earlier pivots out of the row in `work`; what is left below a small part of `size` is rounding.
+    fn eliminate_row(&mut self, row: usize, size: f64) {
         let first = self.taken.len() as u32;
         // pivots in their order: what one brings in, a later one takes out
         let mut next: Vec<u32> =
@@ -312,15 +296,38 @@ impl Loops {
                 particular.iter_mut().zip(column).for_each(|(p, c)| *p += z * c);
             }
         }
+        self.react(model, data, &particular, external);
         data.acceleration = particular;
-        let accelerations = std::mem::take(&mut data.acceleration);
-        rnea_driven(model, data, &accelerations, external);
+        Some(())
+    }
+
+    /// The forces of the closing rows under accelerations that keep the loops closed, and what every joint transmits.
+    pub fn react(&mut self, model: &Model, data: &mut Data, accelerations: &[f64], external: &[Wrench]) {
+        rnea_driven(model, data, accelerations, external);
         let force = std::mem::take(&mut data.force);
         self.solve_transposed(&force);
         data.force = force;
         self.transmit(model, data);
-        data.acceleration = accelerations;
-        Some(())
+    }
+
+    /// The mass that the free rates move, NᵀHN, on and below the diagonal.
+    pub fn free_mass(&mut self, model: &Model, data: &Data, matrix: &mut [f64]) {
+        self.free_system(model, data);
+        matrix.copy_from_slice(&self.system);
+    }
+
+    /// Nᵀx: what acts on all rates, as it acts on the free ones.
+    pub fn to_free(&self, x: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(self.null.chunks_exact(x.len().max(1)).map(|n| n.iter().zip(x).map(|(n, x)| n * x).sum::<f64>()));
+    }
+
+    /// Nz: all rates that the free ones bring about.
+    pub fn spread_free(&self, z: &[f64], x: &mut [f64]) {
+        x.fill(0.0);
+        for (z, column) in z.iter().zip(self.null.chunks_exact(x.len().max(1))) {
+            x.iter_mut().zip(column).for_each(|(x, n)| *x += z * n);
+        }
     }
 
     /// NᵀHN by the motions that the free rates bring about.
@@ -429,6 +436,36 @@ fn solve_positive(a: &mut [f64], b: &mut [f64]) -> bool {
         b[i] /= a[i * n + i];
     }
     true
+}
+
+/// Visits the rates on the way between two bodies, each given with its centre of mass: how a row's velocity goes with them, and
+/// how it would if it pointed the way that they move it.
+pub(crate) fn each_rate(
+    model: &Model,
+    data: &Data,
+    row: &Row,
+    a: (u32, DVec3),
+    b: (u32, DVec3),
+    mut visit: impl FnMut(usize, f64, f64),
+) {
+    let (mut la, mut lb) = (link_of(model, a.0), link_of(model, b.0));
+    while la != lb {
+        // parents come before what they carry: the later of the two is not above the other
+        let (link, x, lin, ang) = if la > lb { (la, a.1, -row.lin, row.ang_a) } else { (lb, b.1, row.lin, row.ang_b) };
+        let l = &model.links[link as usize];
+        let lever = x - data.links[link as usize].o;
+        for column in l.v as usize..l.v as usize + l.rates as usize {
+            let s = data.s[column].at(lever);
+            let largest = lin.length() * s.v.length() + ang.length() * s.w.length();
+            visit(column, lin.dot(s.v) + ang.dot(s.w), largest);
+        }
+        let above = if l.parent == NONE { -1 } else { i64::from(l.parent) };
+        if la > lb {
+            la = above;
+        } else {
+            lb = above;
+        }
+    }
 }
 
 /// The link of a body, or −1 for what is outside.

@@ -41,10 +41,13 @@ pub use dca::{NotAChain, divide_and_conquer};
 
 mod impulse;
 pub use impulse::{
-    CannotPrescribe, Prescribed, Target, collision_matrix, point_row, prescribe, rate_of_change, respond,
+    CannotPrescribe, Prescribed, PrescribedVelocity, Target, collision_matrix, point_row, prescribe,
+    prescribe_velocities, rate_of_change, respond,
 };
 
 mod loops;
+
+mod mass;
 
 mod spatial;
 pub use spatial::{Force6, Motion6};
@@ -52,8 +55,9 @@ pub use spatial::{Force6, Motion6};
 /// What the step of a mechanism uses.
 pub(crate) mod adaptor {
     pub(crate) use super::aba::{accelerate_driven, factor};
-    pub(crate) use super::inverse::centroidal;
+    pub(crate) use super::inverse::{centroidal, crba_placed, each_column, rnea_driven};
     pub(crate) use super::kinematics::{Data, drive, place, place_at, read_positions, read_rates};
-    pub(crate) use super::loops::{Closing, Loops};
-    pub(crate) use super::model::{Edge, Model};
+    pub(crate) use super::loops::{Closing, Loops, each_rate};
+    pub(crate) use super::mass::Factor;
+    pub(crate) use super::model::{Edge, Link, Model};
 }

@@ -445,6 +445,47 @@ fn prescribed_accelerations_come_about() {
 }
 
 #[test]
+fn prescribed_velocities_come_about() {
+    use linkwork::reduced::{PrescribedVelocity, Target, prescribe_velocities};
+    let mut tried = 0;
+    for (name, world) in trees() {
+        let model = Model::of(&world);
+        if model.rates() < 6 {
+            continue;
+        }
+        let (mut data, mut random) = (Data::new(&model), Random(14));
+        let state = reduced::state_of(&model, &world, None);
+        let index = model.bodies() - 1;
+        let point = world.center_of_mass(model.body(index).unwrap()).unwrap() + random.vector() * 0.1;
+        let direction = random.direction();
+        let wanted = [
+            PrescribedVelocity { target: Target::Rate(1), velocity: 0.8 },
+            PrescribedVelocity { target: Target::Point { index, point, direction }, velocity: -0.6 },
+        ];
+        let Ok((impulses, after)) = prescribe_velocities(&model, &mut data, &state.q, &state.v, &wanted) else {
+            continue;
+        };
+        tried += 1;
+        let size = 1.0 + largest(&impulses);
+        assert!((after[1] - 0.8).abs() < 1e-8 * size, "{name}: {}", after[1]);
+        reduced::forward_kinematics(&model, &mut data, &state.q, &after);
+        let (v, w) = data.velocity(index);
+        let reached = (v + w.cross(point - data.center_of_mass(index))).dot(direction);
+        assert!((reached + 0.6).abs() < 1e-7 * size, "{name}: {reached}");
+        // the mass matrix knows nothing of responses: H Δv = Jᵀ p
+        let row = reduced::point_row(&model, &data, index, point, direction);
+        reduced::crba(&model, &mut data, &state.q);
+        let n = model.rates();
+        for i in 0..n {
+            let momentum: f64 = (0..n).map(|j| data.mass_matrix[i * n + j] * (after[j] - state.v[j])).sum();
+            let pushed = row[i] * impulses[1] + if i == 1 { impulses[0] } else { 0.0 };
+            assert!((momentum - pushed).abs() < 1e-8 * size, "{name}: rate {i}: {momentum} {pushed}");
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
 fn contradicting_prescriptions_are_refused() {
     use linkwork::reduced::{CannotPrescribe, Prescribed, Target, prescribe};
     let (_, world) = trees().nth(4).unwrap();

@@ -177,11 +177,13 @@ fn springs_dampers_and_force_motors_act() {
 
 #[test]
 fn what_the_tree_cannot_do_is_done_by_the_direct_method() {
-    // a limit: the same bits
-    let mut scene = Scene::new("stop");
+    // a gear: the same bits
+    let mut scene = Scene::new("gear");
     scene.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
-    let limit = Coordinate::default().limit(Some(-0.3), Some(0.3));
-    scene.joint(Joint::hinge("hinge", WORLD, "arm", DVec3::ZERO, DVec3::Y).with(limit));
+    scene.body(lump("hand", 1.0).at([1.5, 0.0, 0.0]));
+    scene.joint(Joint::hinge("shoulder", WORLD, "arm", DVec3::ZERO, DVec3::Y));
+    scene.joint(Joint::hinge("elbow", "arm", "hand", [1.0, 0.0, 0.0], DVec3::Y));
+    scene.joint(Joint::gear("gear", "shoulder", "elbow", 2.0));
     let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), Run::new(&scene, 1.0 / 60.0));
     a.steps(60);
     b.steps(60);

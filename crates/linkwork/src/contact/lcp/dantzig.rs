@@ -160,6 +160,8 @@ impl<'p> Dantzig<'p> {
     }
 
     fn bring_in(&mut self, row: usize) -> Result<(), Failure> {
+        // rows that were not in yet did not follow
+        self.w[row] = self.problem.b[row] + dot(&self.problem.a[row * self.n..(row + 1) * self.n], &self.x);
         self.size = self.size.max(self.w[row].abs());
         let (lo, hi) = self.problem.range(row, &self.x);
         if self.problem.bounds[row] != Bounds::Equality {
@@ -203,7 +205,7 @@ impl<'p> Dantzig<'p> {
             match event {
                 Event::Done => {
                     self.w[row] = 0.0;
-                    self.join(row);
+                    self.join_along(row, up);
                     return Ok(());
                 }
                 Event::Stopped(place) => {
@@ -250,13 +252,14 @@ impl<'p> Dantzig<'p> {
                 }
             }
         }
+        // clamped rows stay at rest, and nobody asks for those that are not in yet
         for i in 0..self.n {
-            let line = &self.problem.a[i * self.n..(i + 1) * self.n];
-            self.dw[i] = dot(line, &self.dx);
+            self.dw[i] = match self.place[i] {
+                Place::AtLow | Place::AtHigh => dot(&self.problem.a[i * self.n..(i + 1) * self.n], &self.dx),
+                _ => 0.0,
+            };
         }
-        for &c in &self.clamped {
-            self.dw[c] = 0.0;
-        }
+        self.dw[row] = dot(&self.problem.a[row * self.n..(row + 1) * self.n], &self.dx);
     }
 
     /// What happens first along the direction, and when.
@@ -388,6 +391,20 @@ impl<'p> Dantzig<'p> {
             self.left[p] = dot(line, &self.right[..k]);
             schur -= self.response(i, self.clamped[p]) * self.left[p];
         }
+        self.attach(i, schur);
+    }
+
+    /// The same for the row whose direction was just found: the direction is its column times the inverse.
+    fn join_along(&mut self, i: usize, up: f64) {
+        for (left, &c) in self.left.iter_mut().zip(&self.clamped) {
+            *left = -up * self.dx[c];
+        }
+        self.attach(i, up * self.dw[i]);
+    }
+
+    /// Adds row i to the inverse, given its column times the inverse in `left` and what is left of its own response.
+    fn attach(&mut self, i: usize, schur: f64) {
+        let (n, k) = (self.n, self.clamped.len());
         if schur.abs() <= self.pivot * self.a(i, i).abs() {
             self.place[i] = Place::Out;
             return;
@@ -460,6 +477,10 @@ impl<'p> Dantzig<'p> {
                 self.rebuild();
             }
             let w = self.problem.velocities(&self.x);
+            let off = self.clamped.iter().fold(0.0_f64, |m, &c| m.max(w[c].abs()));
+            if off <= AT_REST * self.size {
+                return;
+            }
             let k = self.clamped.len();
             for p in 0..k {
                 let line = &self.inverse[p * self.n..p * self.n + k];

@@ -30,6 +30,11 @@ enum Stands {
 /// A pivot below this part of its column is rounding.
 const PIVOT: f64 = 1e-11;
 
+/// Responses that every force is given beside its own, in units of it, one after the other until one leads to a solution: rows
+/// that others imply leave pivots of rounding, after which the ray leads nowhere; the last one still changes velocities by
+/// less than what a solution may miss.
+const SOFTNESS: [f64; 4] = [0.0, 1e-12, 1e-10, 1e-9];
+
 /// Solves by complementary pivots.
 pub fn lemke(problem: &Problem) -> Result<Solution, Failure> {
     problem.check()?;
@@ -99,24 +104,38 @@ pub fn lemke(problem: &Problem) -> Result<Solution, Failure> {
             }
         }
     }
-    let (z, pivots) = standard(&matrix, &right, m).map_err(|failure| match failure {
-        Failure::NoSolution { row } => Failure::NoSolution { row: original(&stands, row) },
-        other => other,
-    })?;
-    let mut x = vec![0.0; n];
-    for row in (0..n).filter(|&r| reduced.kept[r]) {
-        x[row] = floor(row).0;
-    }
-    for (s, z) in stands.iter().zip(&z) {
-        if let Stands::Force { row, sign } = *s {
-            x[row] += sign * z;
+    // forces of the original rows from those of the standard problem
+    let forces = |z: &[f64]| {
+        let mut x = vec![0.0; n];
+        for row in (0..n).filter(|&r| reduced.kept[r]) {
+            x[row] = floor(row).0;
+        }
+        for (s, z) in stands.iter().zip(z) {
+            if let Stands::Force { row, sign } = *s {
+                x[row] += sign * z;
+            }
+        }
+        x.iter_mut().zip(&unit).for_each(|(x, u)| *x *= u);
+        reduced.put_back(&mut x);
+        x
+    };
+    let mut refused = None;
+    for softness in SOFTNESS {
+        for (i, _) in stands.iter().enumerate().filter(|(_, s)| matches!(s, Stands::Force { .. })) {
+            matrix[i * m + i] += softness;
+        }
+        let solved = standard(&matrix, &right, m).map_err(|failure| match failure {
+            Failure::NoSolution { row } => Failure::NoSolution { row: original(&stands, row) },
+            other => other,
+        });
+        let judged = solved.and_then(|(z, pivots)| problem.judged(forces(&z), pivots));
+        match judged {
+            Ok(solution) => return Ok(solution),
+            Err(failure) => refused = refused.or(Some(failure)),
         }
     }
-    x.iter_mut().zip(&unit).for_each(|(x, u)| *x *= u);
-    reduced.put_back(&mut x);
-    problem.judged(x, pivots)
+    Err(refused.unwrap_or(Failure::NoSolution { row: 0 }))
 }
-
 fn original(stands: &[Stands], at: usize) -> usize {
     match stands[at] {
         Stands::Force { row, .. } => row,

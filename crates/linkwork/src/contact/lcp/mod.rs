@@ -7,7 +7,7 @@
 //! | solver | how | when it is certain to end well |
 //! | --- | --- | --- |
 //! | [`dantzig`] | one row after the other is brought in, keeping the earlier ones solved (Baraff 1994) | A symmetric positive semidefinite, a solution exists, no friction |
-//! | [`lemke`] | complementary pivots along a ray (Lemke 1965), lexicographic | the same but for rounding: it refuses a few with redundant rows |
+//! | [`lemke`] | complementary pivots along a ray (Lemke 1965), lexicographic, softened where rounding misleads | the same |
 //! | [`gauss_seidel`] | projected sweeps | A positive definite, no friction; slowly |
 //!
 //! None of them hangs: each has a bound on its work, and each checks what it returns. [`residual`] is the judge.
@@ -193,12 +193,12 @@ impl Problem<'_> {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let ((a_chunks, a_rest), (b_chunks, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut rest = 0.0;
-    for (x, y) in a_chunks.remainder().iter().zip(b_chunks.remainder()) {
+    for (x, y) in a_rest.iter().zip(b_rest) {
         rest += x * y;
     }
-    for (x, y) in a_chunks.zip(b_chunks) {
+    for (x, y) in a_chunks.iter().zip(b_chunks) {
         for k in 0..LANES {
             sums[k] += x[k] * y[k];
         }

@@ -102,7 +102,7 @@ fn energy(case: &Case, x: &[f64]) -> f64 {
 #[test]
 fn feasible_problems_are_solved_to_rounding() {
     let mut random = Random(1);
-    let (mut pivots, mut refused) = (0, 0);
+    let mut pivots = 0;
     for k in 0..3000 {
         let n = 1 + random.below(24);
         // full rank, and down to a half of it: redundant contacts
@@ -111,10 +111,7 @@ fn feasible_problems_are_solved_to_rounding() {
         let problem = case.problem();
         let d = dantzig(&problem).unwrap_or_else(|e| panic!("case {k}, Dantzig: {e}"));
         pivots += d.iterations;
-        let Ok(l) = lemke(&problem) else {
-            refused += 1;
-            continue;
-        };
+        let l = lemke(&problem).unwrap_or_else(|e| panic!("case {k}, Lemke: {e}"));
         let scale = problem.scale(&d.x) + problem.scale(&l.x);
         assert!(d.residual <= 1e-8 * scale && l.residual <= 1e-8 * scale, "case {k}: {} {}", d.residual, l.residual);
         // x need not be unique, Ax and the energy are
@@ -128,8 +125,6 @@ fn feasible_problems_are_solved_to_rounding() {
         assert!(off <= 1e-6 * scale, "case {k}: velocities differ by {off}");
     }
     assert!(pivots > 3000);
-    // redundant rows leave pivots of rounding, after which Lemke's ray leads nowhere: it says so
-    assert!(refused <= 15, "Lemke's algorithm refused {refused} of 3000");
 }
 
 #[test]

@@ -6,8 +6,13 @@
 //! closed by construction. A mechanism that floats keeps its momentum: what the coordinates lose of it is given back as a
 //! motion of the whole.
 //!
-//! The step is explicit in springs, so it leaves stiff ones to the direct method, as it does couplings, black boxes, limits, dry
-//! friction and bounded motors. A step that gains or loses energy without cause is halved, and then left to the direct method.
+//! Soft springs and dampers are explicit forces; stiff ones, limits, dry friction and bounded motors act by impulses in both
+//! halves (acting.rs), and contacts through the same response (contact.rs). Couplings and black boxes are left to the direct
+//! method. A step that gains or loses energy without cause is halved, and then left to the direct method.
+
+mod acting;
+mod contact;
+mod response;
 
 use super::layout::Source;
 use super::{Advance, MOST_HALVINGS, Mechanism, hat};
@@ -40,6 +45,9 @@ pub(super) struct Tree {
     /// Whether the step can be taken at all.
     fit: bool,
     floats: bool,
+    /// Whether springs are stiff in the present step, or act among contacts, and so are implicit.
+    implicit: bool,
+    response: response::Response,
     /// Whether the last step ended well, so that poses and factor belong together.
     is_settled: bool,
     /// The node (of the layout) of each link's joint, or none; and the nodes of the closing joints.
@@ -47,15 +55,24 @@ pub(super) struct Tree {
     closing_nodes: Vec<u32>,
     neutral: Vec<f64>,
     q: Vec<f64>,
+    q_start: Vec<f64>,
     v: Vec<f64>,
+    /// Rates after the first half kick alone.
+    kicked: Vec<f64>,
     half: Vec<f64>,
     trial: Vec<f64>,
     change: Vec<f64>,
     zero: Vec<f64>,
     external: Vec<Wrench>,
-    /// Forces of the soft rows.
+    /// Forces of the soft rows, and their impulses in both halves where they are implicit.
     soft_force: Vec<f64>,
+    soft_first: Vec<f64>,
+    soft_second: Vec<f64>,
+    /// Whether the links' forces are those that their joints transmit.
+    transmits: bool,
     motions: Vec<Motion>,
+    /// Where a step among contacts goes.
+    ahead: Option<contact::Ahead>,
 }
 
 impl Mechanism {
@@ -66,8 +83,7 @@ impl Mechanism {
         }
         let Some(mut tree) = self.tree.take() else { return self.halving_step(h, params, halvings) };
         self.halvings = halvings;
-        let taken =
-            if self.is_unfit_for_reduced(&tree, h) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
+        let taken = if self.is_unfit_for_reduced(&tree) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
         self.tree = Some(tree);
         match taken {
             Some(Some(iterations)) => {
@@ -81,16 +97,18 @@ impl Mechanism {
                 let second = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
                 first.followed_by(&second)
             }
-            _ => self.halving_step(h, params, halvings),
+            // with steps of its own below this one
+            _ => self.halving_step(h, params, 0),
         }
     }
 
+    /// The mechanism as a tree, with memory for its step.
     fn make_tree(&self) -> Tree {
         let movable = self.layout.movable;
         let masses: Vec<(f64, DVec3)> = self.inertia.iter().map(|i| (i.mass, i.moments)).collect();
         let mut edges = Vec::new();
         let mut nodes = Vec::new();
-        let mut fit = self.layout.bounded.is_empty();
+        let mut fit = true;
         for (k, node) in self.layout.nodes.iter().enumerate() {
             match node.source {
                 Source::Joint { model, .. } => {
@@ -120,25 +138,40 @@ impl Mechanism {
         let closing_nodes = model.closing.iter().map(|&j| nodes[j as usize]).collect();
         let node_of_link = model.links.iter().map(|l| nodes.get(l.joint as usize).copied()).collect();
         let rates = model.rates();
+        let node_models = |node: &Option<u32>| match self.layout.nodes[(*node)? as usize].source {
+            Source::Joint { model, .. } => Some(model),
+            _ => None,
+        };
+        let node_of_link: Vec<Option<u32>> = node_of_link;
+        let in_tree: Vec<u32> = node_of_link.iter().filter_map(node_models).collect();
+        let across = self.layout.soft.iter().any(|s| !in_tree.contains(&s.model));
         let mut data = Data::new(&model);
         data.outside = vec![(crate::math::Placed::WORLD, Motion::default()); self.layout.bodies.len() - movable];
         Tree {
             loops: (!closing.is_empty()).then(|| Loops::new(closing, rates)),
             fit,
             floats: !grounded,
+            implicit: false,
+            response: response::Response::new(across),
             is_settled: false,
             node_of_link,
             closing_nodes,
             neutral: model.neutral(),
             q: model.neutral(),
+            q_start: model.neutral(),
             v: vec![0.0; rates],
+            kicked: vec![0.0; rates],
             half: vec![0.0; rates],
             trial: vec![0.0; rates],
             change: vec![0.0; rates],
             zero: vec![0.0; rates],
             external: vec![Wrench::default(); model.links.len()],
             soft_force: vec![0.0; self.layout.soft.len()],
+            soft_first: Vec::new(),
+            soft_second: Vec::new(),
+            transmits: false,
             motions: vec![Motion::default(); self.layout.bodies.len()],
+            ahead: None,
             data,
             model,
         }
@@ -156,55 +189,49 @@ impl Mechanism {
         let before = tree.floats.then(|| adaptor::centroidal(&tree.model, &tree.data));
 
         // half kick
+        tree.implicit = self.springs_are_stiff(h);
+        let acts = tree.implicit || !self.bounded.is_empty();
         self.loads_at(tree, false);
         tree.accelerate(true)?;
+        tree.q_start.copy_from_slice(&tree.q);
         for k in 0..tree.v.len() {
             tree.half[k] = tree.v[k] + 0.5 * h * tree.data.acceleration[k];
-            tree.trial[k] = tree.v[k] + h * tree.data.acceleration[k];
         }
-        let pushed: (DVec3, DVec3) = tree.external_sum();
+        tree.kicked.copy_from_slice(&tree.half);
+        let mut pushed: (DVec3, DVec3) = tree.external_sum();
+        let mut turned = DVec3::ZERO;
+        (pushed.0, pushed.1) = (pushed.0 * (0.5 * h), pushed.1 * (0.5 * h));
+        tree.response.soft.clear(tree.v.len());
+        if acts {
+            let v = std::mem::take(&mut tree.v);
+            let prepared = self.prepare_acting(tree, &v, h, false);
+            tree.v = v;
+            prepared?;
+            self.load_springs(tree, h, 0.5 * h);
+            self.push_bounded_first(tree);
+        }
 
         // move
-        tree.model.integrate(&mut tree.q, &tree.half, h);
         self.predict_outside(h);
-        for (k, outside) in tree.data.outside.iter_mut().enumerate() {
-            outside.0 = self.next[self.layout.movable + k];
-        }
-        let closing = tree.place_closed(params.joint_tolerance)?;
+        let closing = self.move_tree(tree, h, params.joint_tolerance)?;
         if let Some(before) = &before {
-            let center = before.center + (before.linear + pushed.0 * (0.5 * h)) * (h / before.mass);
-            tree.shift_to(center);
+            let outer = self.outer_impulse(tree, &tree.soft_first, &self.bounded.first);
+            (pushed.0, turned) = (pushed.0 + outer.0, turned + outer.1);
+            tree.shift_to(before.center + (before.linear + pushed.0) * (h / before.mass));
+            for (link, at) in tree.model.links.iter().zip(&tree.data.links) {
+                self.next[link.body as usize] = at.placed;
+            }
         }
 
-        // half kick, repeated until it fits its own end
-        let mut repeats = 0;
-        let repeated_to = (REPEATED_TO * (h / FRAME).powi(3)).max(1e-14);
-        loop {
-            adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
-            tree.close_velocities();
-            if self.loads_vary() {
-                self.loads_at(tree, true);
-            }
-            tree.accelerate(repeats > 0)?;
-            repeats += 1;
-            let mut worst = 0.0_f64;
-            for k in 0..tree.v.len() {
-                let new = tree.half[k] + 0.5 * h * tree.data.acceleration[k];
-                worst = worst.max((new - tree.trial[k]).abs());
-                tree.trial[k] = new;
-            }
-            if worst * h <= repeated_to || repeats >= MOST_REPEATS {
-                break;
-            }
-            if !worst.is_finite() {
-                return None;
-            }
-        }
-        adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
-        tree.close_velocities();
+        let repeats = self.second_kick(tree, h, params.joint_tolerance, acts)?;
         if let Some(before) = &before {
             let now = tree.external_sum();
-            tree.restore_momentum(before, (pushed.0 + now.0) * (0.5 * h), (pushed.1 + now.1) * (0.5 * h));
+            let outer = self.outer_impulse(tree, &tree.soft_second, &self.bounded.second);
+            let (linear, angular) = (now.0 * (0.5 * h) + outer.0, now.1 * (0.5 * h) + outer.1);
+            tree.restore_momentum(before, pushed.0 + linear, pushed.1 + turned + angular);
+        }
+        if acts {
+            self.react_to_acting(tree, h);
         }
 
         self.leave_tree(tree);
@@ -220,26 +247,90 @@ impl Mechanism {
         self.remember_accelerations(h);
         // a mechanism that floats was shifted after its factor was found
         tree.is_settled = !tree.floats;
-        Some(closing + repeats as u32)
+        Some(closing + repeats)
     }
 
-    /// Whether the direct method must take the step: for what the mechanism is made of, or for a spring that needs an implicit step.
-    fn is_unfit_for_reduced(&self, tree: &Tree, h: f64) -> bool {
-        let too_many = tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows);
-        !tree.fit
-            || too_many
-            || self.layout.soft.iter().zip(&self.linear.soft).any(|(s, soft)| {
-                let m = &self.layout.models[s.model as usize];
-                let (a, b) = (&self.pose[s.a as usize], &self.pose[s.b as usize]);
-                let row = m.coordinates[s.coordinate as usize].1.row(m, a, b);
-                let mut mobility = 0.0;
-                for (body, is_b) in [(s.a, false), (s.b, true)] {
-                    if (body as usize) < self.layout.movable {
-                        mobility += self.hat_row(&row, body as usize, is_b).iter().map(|x| x * x).sum::<f64>();
+    /// The half kick after the move, repeated until it fits its own end, with the impulses of what acts on coordinates; `tree.half`
+    /// becomes `tree.trial`, with which the tree is driven. Returns the repetitions.
+    fn second_kick(&mut self, tree: &mut Tree, h: f64, tolerance: f64, acts: bool) -> Option<u32> {
+        for k in 0..tree.v.len() {
+            tree.trial[k] = tree.half[k] + (tree.kicked[k] - tree.v[k]);
+        }
+        let mut repeats = 0;
+        let repeated_to = (REPEATED_TO * (h / FRAME).powi(3)).max(1e-14);
+        let mut trial = std::mem::take(&mut tree.change);
+        trial.resize(tree.v.len(), 0.0);
+        loop {
+            adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
+            tree.change = trial;
+            tree.close_velocities();
+            trial = std::mem::take(&mut tree.change);
+            if self.loads_vary() {
+                self.loads_at(tree, true);
+            }
+            if tree.accelerate(repeats > 0).is_none() {
+                tree.change = trial;
+                return None;
+            }
+            for k in 0..tree.v.len() {
+                trial[k] = tree.half[k] + 0.5 * h * tree.data.acceleration[k];
+            }
+            if acts {
+                if repeats == 0 {
+                    self.read_bounded_at_end();
+                    let v = std::mem::take(&mut tree.trial);
+                    let prepared = self.prepare_acting(tree, &v, h, false);
+                    tree.trial = v;
+                    if prepared.is_none() {
+                        tree.change = trial;
+                        return None;
                     }
                 }
-                (h * h * soft.law.stiffness + h * soft.law.damping) * mobility > SOFT_BOUND
-            })
+                self.push_second(tree, &mut trial, h, tolerance);
+            }
+            repeats += 1;
+            let worst = trial.iter().zip(&tree.trial).fold(0.0_f64, |m, (n, t)| m.max((n - t).abs()));
+            std::mem::swap(&mut tree.trial, &mut trial);
+            if worst * h <= repeated_to || repeats >= MOST_REPEATS {
+                break;
+            }
+            if !worst.is_finite() {
+                tree.change = trial;
+                return None;
+            }
+        }
+        tree.change = trial;
+        adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
+        tree.close_velocities();
+        Some(repeats as u32)
+    }
+
+    /// Forces of all joints as means over the step, in which springs and bounded rows pushed.
+    fn react_to_acting(&mut self, tree: &mut Tree, h: f64) {
+        let mut mean = std::mem::take(&mut tree.change);
+        for k in 0..mean.len() {
+            // all impulses of the step, and the accelerations of its end
+            mean[k] = (tree.trial[k] - tree.kicked[k]) / h + 0.5 * tree.data.acceleration[k];
+        }
+        self.load_acting(tree, h);
+        tree.react(&mean);
+        tree.change = mean;
+    }
+
+    /// Whether a spring or damper needs an implicit step.
+    fn springs_are_stiff(&self, h: f64) -> bool {
+        self.layout.soft.iter().zip(&self.linear.soft).any(|(s, soft)| {
+            let m = &self.layout.models[s.model as usize];
+            let (a, b) = (&self.pose[s.a as usize], &self.pose[s.b as usize]);
+            let row = m.coordinates[s.coordinate as usize].1.row(m, a, b);
+            (h * h * soft.law.stiffness + h * soft.law.damping) * self.mobility_of(&row, s.a, s.b) > SOFT_BOUND
+        })
+    }
+
+    /// Whether the direct method must take the step, for what the mechanism is made of.
+    fn is_unfit_for_reduced(&self, tree: &Tree) -> bool {
+        let too_many = tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows);
+        !tree.fit || too_many
     }
 
     /// Positions and rates of the tree from the mechanism's poses and velocities.
@@ -329,7 +420,8 @@ impl Mechanism {
             }
             tree.external[k] = wrench;
         }
-        for (k, s) in self.layout.soft.iter().enumerate() {
+        let explicit = if tree.implicit { &[] } else { &self.layout.soft[..] };
+        for (k, s) in explicit.iter().enumerate() {
             let m = &self.layout.models[s.model as usize];
             let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
             let near = if moved { self.near[at] } else { self.values[at] };
@@ -354,7 +446,8 @@ impl Mechanism {
 impl Tree {
     /// Accelerations at the driven velocities; `again`: the tree is factorised where it is.
     fn accelerate(&mut self, again: bool) -> Option<()> {
-        let Tree { model, data, loops, zero, external, .. } = self;
+        let Tree { model, data, loops, zero, external, transmits, .. } = self;
+        *transmits = loops.is_some();
         match loops {
             Some(loops) => loops.accelerate(model, data, external),
             None => {
@@ -412,10 +505,20 @@ impl Tree {
         adaptor::drive(&self.model, &mut self.data, &self.trial);
     }
 
+    /// Finds what the joints transmit under accelerations and the present loads.
+    fn react(&mut self, accelerations: &[f64]) {
+        let Tree { model, data, loops, external, .. } = self;
+        match loops {
+            Some(loops) => loops.react(model, data, accelerations, external),
+            None => adaptor::rnea_driven(model, data, accelerations, external),
+        }
+        self.transmits = true;
+    }
+
     /// The force that a link's joint transmits to it, at the link's point.
     fn transmitted(&self, k: usize) -> crate::reduced::Force6 {
         let at = &self.data.links[k];
-        if self.loops.is_some() { at.p } else { at.ia.times(at.a) + at.p }
+        if self.transmits { at.p } else { at.ia.times(at.a) + at.p }
     }
 
     /// Sum of the external forces, and of their torques about the common centre of mass.
