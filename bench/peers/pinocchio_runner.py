@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from protocol import matrix, spanning_tree
 
-SMALLEST = 1e-4
+SMALLEST = 5e-4
 
 
 class Tree:
