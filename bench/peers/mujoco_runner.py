@@ -2,7 +2,14 @@
 
 Settings: `substeps`, `integrator` (Euler, RK4, implicitfast), `solref` and `solimp` (as MuJoCo writes them, for equalities and
 contacts), `iterations`, `tolerance`, `cone`, `impratio`.
+
+    mujoco_runner.py reference SCENE.json T FILE
+
+writes a reference motion like that of pinocchio_runner.py, for trees too large for Pinocchio.
 """
+import json
+import sys
+
 import mujoco
 import numpy as np
 
@@ -133,8 +140,11 @@ class Run:
                 self.data.qvel[at] = side(joints[k], body)[1] @ (local @ (omega - before))
         mujoco.mj_forward(self.model, self.data)
 
-    def step(self):
+    def advance(self):
         mujoco.mj_step(self.model, self.data, self.parts)
+
+    def step(self):
+        self.advance()
         bad = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
         if any(self.data.warning[k].number for k in bad):
             return "not finite: MuJoCo reset itself"
@@ -155,5 +165,23 @@ class Run:
         return out
 
 
-if __name__ == "__main__":
+def reference(path, until, out, smallest=5e-4):
+    with open(path) as file:
+        scene = json.load(file)
+
+    def centers(h):
+        run = Run(scene | dict(h=h), dict(integrator="RK4"))
+        for _ in range(round(until / h)):
+            run.advance()
+        return run.state()[:, :3]
+
+    coarse, fine = centers(2 * smallest), centers(smallest)
+    change = float(np.linalg.norm(fine - coarse, axis=1).max())
+    with open(out, "w") as file:
+        json.dump(dict(time=until, change_on_halving=change, centers=fine.tolist()), file)
+
+
+if __name__ == "__main__" and sys.argv[1] == "reference":
+    reference(sys.argv[2], float(sys.argv[3]), sys.argv[4])
+elif __name__ == "__main__":
     protocol.run("mujoco", mujoco.__version__, Run)

@@ -90,11 +90,13 @@ def arguments():
     parser.add_argument("--every", default=1, type=int)
     parser.add_argument("--repeats", default=5, type=int)
     parser.add_argument("--budget", default=30.0, type=float)
+    parser.add_argument("--until", default=0.0, type=float)
     return parser.parse_args()
 
 
 def run(name, version, make):
-    """`make(scene, settings)` gives an engine with `step() -> problem or None` and `state() -> array of bodies x 13`."""
+    """`make(scene, settings)` gives an engine with `advance()`, a step and nothing else; `step() -> problem or None`, which also
+    looks whether it went well; and `state() -> array of bodies x 13`."""
     options = arguments()
     with open(options.scene) as file:
         scene = json.load(file)
@@ -122,22 +124,28 @@ def run(name, version, make):
             note = f"stopped after {step} of {steps} steps: {options.budget:.0f} s allowed"
             break
 
-    step_ms = [1e3 * timed / max(1, done - WARM_UP) if done > WARM_UP else 1e3 * total / max(1, done)]
+    step_ms, until_ms = [1e3 * timed / max(1, done - WARM_UP) if done > WARM_UP else 1e3 * total / max(1, done)], []
+    until = min(round(options.until / scene["h"]), done)
     if total < TOO_LONG * options.budget and done > WARM_UP:
         step_ms, spent = [], 0.0
         while len(step_ms) < options.repeats and spent < options.budget:
             engine = make(scene, options.settings)
             for _ in range(WARM_UP):
                 engine.step()
-            start = time.process_time()
-            for _ in range(done - WARM_UP):
-                engine.step()
+            advance, start = engine.advance, time.process_time()
+            for _ in range(until - WARM_UP):
+                advance()
+            first = time.process_time() - start
+            for _ in range(done - max(until, WARM_UP)):
+                advance()
             elapsed = time.process_time() - start
+            if until > WARM_UP:
+                until_ms.append(1e3 * first / (until - WARM_UP))
             spent += elapsed
             step_ms.append(1e3 * elapsed / (done - WARM_UP))
     header = dict(engine=name, version=version, setting=options.settings, scene=scene["name"], h=scene["h"],
                   every=options.every, bodies=len(scene["bodies"]), frames=len(frames), steps=steps, step_ms=step_ms,
-                  note=note)
+                  until_ms=until_ms or step_ms, note=note)
     with open(options.out, "wb") as file:
         file.write((json.dumps(header) + "\n").encode())
         file.write(np.asarray(frames, dtype="<f8").tobytes())

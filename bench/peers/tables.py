@@ -37,9 +37,9 @@ GOOD = dict(motion=0.01, still=1e-3, settle=1e-3, joints=1e-3)
 
 
 def equal_error(name, run, ours):
-    """Time of a run by that of our cheapest run whose error is not larger."""
-    ours = [min(r["step_ms"]) for r in ours if cases.verdict(name, r) == "holds" and cases.error(name, r) <= cases.error(name, run)]
-    return ratio(min(run["step_ms"]) / min(ours)) if ours else "none of ours"
+    """Time of a run by that of our cheapest run whose error is not larger; for a reference motion, of the steps that lead there."""
+    ours = [min(r["until_ms"]) for r in ours if cases.verdict(name, r) == "holds" and cases.error(name, r) <= cases.error(name, run)]
+    return ratio(min(run["until_ms"]) / min(ours)) if ours else "none of ours"
 
 
 def ratio(x):
@@ -127,7 +127,7 @@ def chart(name, results, path):
     for run in results.values():
         if "step_ms" not in run or "label" not in run or cases.verdict(name, run) == "explodes":
             continue
-        point = (min(run["step_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"])
+        point = (min(run["until_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"])
         if 0 < point[1] < 1e6:
             series.setdefault(run["engine"], []).append(point)
     judged = cases.SCENES[name]["judged"]

@@ -244,13 +244,16 @@ class Engine {
 };
 
 struct Timing {
-    double total = 0, timed = 0;
-    int steps = 0;
+    double total = 0, timed = 0, timed_until = 0;
+    int steps = 0, until;
+    explicit Timing(int until) : until(until) {}
     void add(int step, double seconds) {
         total += seconds;
         steps = step;
         if (step > warm_up) timed += seconds;
+        if (step > warm_up && step <= until) timed_until += seconds;
     }
+    double until_ms() const { return until > warm_up && steps >= until ? 1e3 * timed_until / (until - warm_up) : mean_ms(); }
     double mean_ms() const { return steps > warm_up ? 1e3 * timed / (steps - warm_up) : 1e3 * total / std::max(1, steps); }
 };
 
@@ -276,7 +279,8 @@ int main(int count, char** values) {
     dSetMessageHandler([](int, const char*, va_list) {});
     std::vector<double> frames;
     std::string note;
-    Timing first;
+    int until = int(std::lround(number("--until", 0) / scene.h));
+    Timing first(until);
     {
         Engine engine(scene, settings);
         engine.state(frames);
@@ -298,13 +302,14 @@ int main(int count, char** values) {
             }
         }
     }
-    std::vector<double> step_ms = {first.mean_ms()};
+    std::vector<double> step_ms = {first.mean_ms()}, until_ms = {first.until_ms()};
     if (first.total < too_long * budget) {
         step_ms.clear();
+        until_ms.clear();
         double spent = 0;
         while (int(step_ms.size()) < repeats && spent < budget) {
             Engine engine(scene, settings);
-            Timing timing;
+            Timing timing(until);
             for (int step = 1; step <= first.steps; ++step) {
                 double start = cpu_seconds();
                 engine.step();
@@ -312,14 +317,18 @@ int main(int count, char** values) {
             }
             spent += timing.total;
             step_ms.push_back(timing.mean_ms());
+            until_ms.push_back(timing.until_ms());
         }
     }
-    std::string times;
-    for (double ms : step_ms) times += (times.empty() ? "" : ", ") + std::to_string(ms);
+    auto list = [](const std::vector<double>& all) {
+        std::string text;
+        for (double ms : all) text += (text.empty() ? "" : ", ") + std::to_string(ms);
+        return text;
+    };
     char header[2000];
     snprintf(header, sizeof header,
-             "{\"engine\": \"ode\", \"version\": \"0.16.2\", \"h\": %.17g, \"every\": %d, \"bodies\": %zu, \"frames\": %zu, \"steps\": %d, \"step_ms\": [%s], \"note\": \"%s\"}\n",
-             scene.h, every, scene.bodies.size(), frames.size() / 13 / scene.bodies.size(), steps, times.c_str(), note.c_str());
+             "{\"engine\": \"ode\", \"version\": \"0.16.2\", \"h\": %.17g, \"every\": %d, \"bodies\": %zu, \"frames\": %zu, \"steps\": %d, \"step_ms\": [%s], \"until_ms\": [%s], \"note\": \"%s\"}\n",
+             scene.h, every, scene.bodies.size(), frames.size() / 13 / scene.bodies.size(), steps, list(step_ms).c_str(), list(until_ms).c_str(), note.c_str());
     FILE* out = fopen(given["--out"].c_str(), "wb");
     if (!out) {
         fprintf(stderr, "ode: cannot write %s\n", given["--out"].c_str());

@@ -1,6 +1,6 @@
 //! How every engine is run: one run that is written down, then runs that are timed.
 //!
-//! A trajectory file is a line of JSON (`engine`, `version`, `setting`, `h`, `every`, `bodies`, `frames`, `step_ms`, `note`) and
+//! A trajectory file is a line of JSON (`engine`, `version`, `setting`, `h`, `every`, `bodies`, `frames`, `step_ms`, `until_ms`, `note`) and
 //! then, for every frame and body, 13 little-endian doubles: centre of mass, orientation (w, x, y, z), velocity of the centre of
 //! mass, angular velocity in world axes. The first frame is the start.
 
@@ -50,6 +50,8 @@ struct Options {
     every: u64,
     repeats: usize,
     budget: f64,
+    /// Steps until the time of the reference motion, whose cost is told apart.
+    until: u64,
 }
 
 /// Reads the command line, runs, writes the trajectory.
@@ -65,7 +67,7 @@ pub fn run(
     let mut frames: Vec<f64> = Vec::new();
     let mut engine = make(scene, settings)?;
     engine.state(&mut frames);
-    let (mut note, mut first) = (String::new(), Time::default());
+    let (mut note, mut first) = (String::new(), Time::new(options.until));
     for step in 1..=steps {
         let result = first.of(step, || engine.step());
         if let Err(problem) = result {
@@ -87,13 +89,14 @@ pub fn run(
     }
     drop(engine);
 
-    let mut step_ms = vec![first.mean_ms()];
+    let (mut step_ms, mut until_ms) = (vec![first.mean_ms()], vec![first.until_ms()]);
     let done = first.steps;
     if first.total < TOO_LONG * options.budget {
         step_ms.clear();
+        until_ms.clear();
         let mut spent = 0.0;
         while step_ms.len() < options.repeats && spent < options.budget {
-            let (mut engine, mut time) = (make(scene, settings)?, Time::default());
+            let (mut engine, mut time) = (make(scene, settings)?, Time::new(options.until));
             for step in 1..=done {
                 if time.of(step, || engine.step()).is_err() {
                     break;
@@ -101,12 +104,14 @@ pub fn run(
             }
             spent += time.total;
             step_ms.push(time.mean_ms());
+            until_ms.push(time.until_ms());
         }
     }
     let body_count = scene.bodies.len();
     let header = json!({
         "engine": name, "version": version, "setting": settings.0, "scene": scene.name, "h": scene.h, "every": options.every,
-        "bodies": body_count, "frames": frames.len() / (13 * body_count), "steps": steps, "step_ms": step_ms, "note": note,
+        "bodies": body_count, "frames": frames.len() / (13 * body_count), "steps": steps, "step_ms": step_ms,
+        "until_ms": until_ms, "note": note,
     });
     let mut bytes = format!("{header}\n").into_bytes();
     bytes.extend(frames.iter().flat_map(|x| x.to_le_bytes()));
@@ -117,14 +122,19 @@ pub fn run(
 }
 
 /// CPU time of steps.
-#[derive(Default)]
 struct Time {
     total: f64,
     timed: f64,
     steps: u64,
+    until: u64,
+    timed_until: f64,
 }
 
 impl Time {
+    fn new(until: u64) -> Self {
+        Time { total: 0.0, timed: 0.0, steps: 0, until, timed_until: 0.0 }
+    }
+
     fn of<T>(&mut self, step: u64, work: impl FnOnce() -> T) -> T {
         let start = ProcessTime::now();
         let result = work();
@@ -133,6 +143,7 @@ impl Time {
         self.steps = step;
         if step > WARM_UP {
             self.timed += elapsed;
+            self.timed_until += if step <= self.until { elapsed } else { 0.0 };
         }
         result
     }
@@ -141,6 +152,17 @@ impl Time {
         match self.steps.checked_sub(WARM_UP) {
             Some(timed) if timed > 0 => 1e3 * self.timed / timed as f64,
             _ => 1e3 * self.total / self.steps.max(1) as f64,
+        }
+    }
+}
+
+impl Time {
+    /// The mean up to the reference motion's time; that of all steps if there is none, or the run did not get there.
+    fn until_ms(&self) -> f64 {
+        if self.until > WARM_UP && self.steps >= self.until {
+            1e3 * self.timed_until / (self.until - WARM_UP) as f64
+        } else {
+            self.mean_ms()
         }
     }
 }
@@ -157,8 +179,10 @@ fn options() -> Result<Options, String> {
     let path = value("--scene").ok_or("--scene FILE.json is missing")?;
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let settings = value("--settings").unwrap_or_else(|| "{}".to_owned());
+    let scene: Scene = serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?;
     Ok(Options {
-        scene: serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?,
+        until: (number("--until", 0.0)? / scene.h).round() as u64,
+        scene,
         out: value("--out").ok_or("--out FILE is missing")?,
         settings: Settings(serde_json::from_str(&settings).map_err(|error| format!("--settings: {error}"))?),
         every: number("--every", 1.0)?.max(1.0) as u64,
