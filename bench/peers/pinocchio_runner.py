@@ -1,7 +1,7 @@
 """Pinocchio on trees of ball joints: the time of forward dynamics alone, and a reference motion.
 
     pinocchio_runner.py time SCENE.json              CPU milliseconds of one call of the articulated-body algorithm
-    pinocchio_runner.py reference SCENE.json T FILE  centres of mass at time T, by Runge-Kutta steps on the rotations
+    pinocchio_runner.py reference SCENE.json T FILE H  centres of mass at time T, by Runge-Kutta steps on the rotations
 
 The reference integrates the exact joint coordinates with steps so small that halving them changes less than what is measured with it.
 """
@@ -13,8 +13,6 @@ import numpy as np
 import pinocchio as pin
 
 from protocol import matrix, spanning_tree
-
-SMALLEST = 5e-4
 
 
 class Tree:
@@ -91,9 +89,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "time":
         print(json.dumps(dict(engine="pinocchio", version=pin.__version__, step_ms=call_time(tree))))
     else:
-        until, path = float(sys.argv[3]), sys.argv[4]
-        coarse = tree.advance(2 * SMALLEST, round(until / (2 * SMALLEST)))
-        fine = tree.advance(SMALLEST, round(until / SMALLEST))
+        until, path, h = float(sys.argv[3]), sys.argv[4], float(sys.argv[5])
+        coarse, fine = tree.advance(2 * h, round(until / (2 * h))), tree.advance(h, round(until / h))
         change = float(np.nanmax(np.linalg.norm(fine - coarse, axis=1)))
         with open(path, "w") as file:
             json.dump(dict(time=until, change_on_halving=change, centers=[None if np.isnan(c[0]) else list(c) for c in fine]), file)

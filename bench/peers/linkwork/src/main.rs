@@ -46,7 +46,8 @@ fn dump(arguments: &[String]) -> Result<(), String> {
     let world = World::build(&scene).map_err(|error| error.to_string())?;
 
     let ids: Vec<BodyId> = world.body_ids().collect();
-    let index = |id: Option<BodyId>| id.map_or(-1, |id| ids.iter().position(|&other| other == id).map_or(-1, |k| k as i64));
+    let index =
+        |id: Option<BodyId>| id.map_or(-1, |id| ids.iter().position(|&other| other == id).map_or(-1, |k| k as i64));
     let bodies = ids.iter().map(|&id| body(&world, id)).collect::<Option<Result<Vec<Body>, String>>>();
     let mut joints = Vec::new();
     for id in world.joint_ids() {
@@ -143,7 +144,8 @@ fn start(scene: &Scene, settings: &Settings) -> Result<Box<dyn Engine>, String> 
 
 /// The dump as Linkwork's own scene.
 fn described(scene: &Scene) -> scenes::Scene {
-    let mut out = scenes::Scene { gravity: scene.gravity, collisions: scene.collisions, ..scenes::Scene::new(&scene.name) };
+    let mut out =
+        scenes::Scene { gravity: scene.gravity, collisions: scene.collisions, ..scenes::Scene::new(&scene.name) };
     for body in &scene.bodies {
         let kind = if body.dynamic { scenes::BodyKind::Dynamic } else { scenes::BodyKind::Static };
         // diagonal in the body's own axes where it was so before, with products otherwise

@@ -43,6 +43,8 @@ struct Run {
     soft_bodies: SoftBodySet,
     ccd: CCDSolver,
     handles: Vec<RigidBodyHandle>,
+    /// Centres of mass in the frames of the bodies: theirs are known only after the first step.
+    centers: Vec<Vector>,
     parts: usize,
 }
 
@@ -157,6 +159,7 @@ fn start(scene: &Scene, settings: &Settings) -> Result<Box<dyn Engine>, String> 
         soft_bodies: SoftBodySet::new(),
         ccd: CCDSolver::new(),
         handles,
+        centers: scene.bodies.iter().map(|body| vector(body.center)).collect(),
         parts,
     }))
 }
@@ -181,7 +184,8 @@ fn start_multibodies(
         let mut at = multibody.ndofs() - of_joints;
         let mut velocities = Vec::new();
         for link in multibody.links().skip(1) {
-            let parent = link.parent_id().and_then(|id| multibody.link(id)).map(|parent| &bodies[parent.rigid_body_handle()]);
+            let parent =
+                link.parent_id().and_then(|id| multibody.link(id)).map(|parent| &bodies[parent.rigid_body_handle()]);
             let (Some(parent), child) = (parent, &bodies[link.rigid_body_handle()]) else { continue };
             let turn = parent.rotation() * link.joint.data.local_frame1.rotation;
             let relative = turn.inverse() * (child.angvel() - parent.angvel());
@@ -223,10 +227,10 @@ impl Engine for Run {
     }
 
     fn state(&self, out: &mut Vec<f64>) {
-        for &handle in &self.handles {
+        for (&handle, &local) in self.handles.iter().zip(&self.centers) {
             let body = &self.bodies[handle];
-            let (pose, local) = (body.position(), body.mass_properties().local_mprops.local_com);
-            let center = if body.is_dynamic() { pose.transform_point(local) } else { pose.translation };
+            let pose = body.position();
+            let center = pose.transform_point(local);
             let (q, v, w) = (pose.rotation, body.linvel(), body.angvel());
             let numbers = [center.x, center.y, center.z, q.w, q.x, q.y, q.z, v.x, v.y, v.z, w.x, w.y, w.z];
             out.extend(numbers.map(|x| x as f64));

@@ -146,7 +146,8 @@ mod tests {
     use super::*;
 
     fn of(quantity: Quantity, entries: &[(&str, f64, f64, f64)]) -> Baseline {
-        let entry = |&(label, median, least, most): &(&str, f64, f64, f64)| Entry { label: label.into(), median, least, most };
+        let entry =
+            |&(label, median, least, most): &(&str, f64, f64, f64)| Entry { label: label.into(), median, least, most };
         Baseline { quantity, entries: entries.iter().map(entry).collect() }
     }
 

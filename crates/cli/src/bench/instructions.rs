@@ -19,7 +19,7 @@ const SCENES: &[Counted] = &[
     ("tree", &[("bodies", 127.0)], 1.0),
     ("wrecking-ball", &[("mass", 1000.0)], 1.0),
     ("scissor-lift", &[("pairs", 10.0)], 1.0),
-    ("strandbeest", &[("legs", 4.0), ("load", 20.0), ("ground", 1.0)], 1.0),
+    ("strandbeest", &[("legs", 12.0), ("load", 20.0), ("ground", 1.0)], 1.0),
     ("pyramid", &[("base", 10.0)], 0.5),
     ("rings", &[("rings", 25.0)], 0.5),
 ];
