@@ -97,6 +97,30 @@ def section(name, results):
     return lines + ["", f"![work and precision of {name}](pictures/peers/{name}.svg)", ""]
 
 
+def behind(stores):
+    """What is faster than Linkwork at equal error, and what is faster by its defaults."""
+    at_equal_error, by_default = [], []
+    for name, results in stores:
+        runs = [r for r in results.values() if "step_ms" in r and "label" in r]
+        ours = [r for r in runs if r["engine"] == "linkwork"]
+        for engine in cases.ENGINES[1:]:
+            theirs = [r for r in runs if r["engine"] == engine and cases.verdict(name, r).startswith(("holds", "sags"))]
+            found = [(equal_error(name, r, ours), r) for r in theirs]
+            found = [(float(x) if x != "none of ours" else 0.0, r) for x, r in found if x == "none of ours" or float(x) < 0.995]
+            if found:
+                least, run = min(found, key=lambda pair: (pair[0] or 1.0, min(pair[1]["until_ms"])))
+                times = f"{1 / least:.1f} times faster" if least else "more accurate than any of our settings"
+                at_equal_error.append(f"| {name} | {engine}, {run['label']} | {times} | {figure(cases.error(name, run))} | {cases.verdict(name, run)} |")
+            first = next((r for r in runs if r["engine"] == engine), None)
+            if first and min(first["step_ms"]) < mine(ours):
+                by_default.append(f"{name}: {engine} takes {ratio(min(first['step_ms']) / mine(ours))} of the time and {cases.verdict(name, first)}")
+    lines = ["## Where Linkwork is behind", "", "At equal error (of each engine the setting that is ahead most, if it holds or sags):", ""]
+    lines += ["| scene | engine | is | its error m | verdict |", "|" + " --- |" * 5] + at_equal_error
+    if not at_equal_error:
+        lines += ["| none | | | | |"]
+    return lines + ["", "Faster with their defaults than Linkwork with its own, at whatever error: " + "; ".join(by_default) + ".", "", "## Tables", ""]
+
+
 def write(cache, root, machine):
     stores = [(name, cache / "results" / f"{name}.json") for name in cases.SCENES]
     stores = [(name, json.loads(path.read_text())) for name, path in stores if path.exists()]
@@ -118,7 +142,7 @@ def write(cache, root, machine):
     path = root / "docs" / "peers.md"
     text = path.read_text() if path.exists() else f"# Side by side\n\n{BEGIN}\n{END}\n"
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    path.write_text(before + "\n".join(head + lines) + END + after)
+    path.write_text(before + "\n".join(head + behind(stores) + lines) + END + after)
     print(f"docs/peers.md: {len(stores)} scenes")
 
 
