@@ -1,4 +1,4 @@
-"""A chart with two logarithmic axes as SVG: a mark for every run, a colour for every engine."""
+"""A chart with two logarithmic axes as SVG: a mark for every run, hollow if it did not hold, a colour for every engine."""
 import math
 from xml.sax.saxutils import escape
 
@@ -31,9 +31,11 @@ def svg(title, x_label, y_label, series):
                        f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">1e{k}</text>')
         for engine, line in series.items():
             colour = COLOURS.get(engine, "#4d4d4d")
-            for x, y, label in line:
-                out.append(f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="5" fill="{colour}" fill-opacity="0.8">'
-                           f'<title>{escape(f"{engine}, {label}: {x:.3g} s/s, {y:.3g}")}</title></circle>')
+            for x, y, label, verdict in line:
+                # hollow: it came apart, be it later than the error was taken
+                look = f'fill="{colour}" fill-opacity="0.8"' if verdict.startswith(("holds", "sags")) else f'fill="none" stroke="{colour}" stroke-width="2"'
+                out.append(f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="5" {look}>'
+                           f'<title>{escape(f"{engine}, {label}: {x:.3g} s/s, {y:.3g}, {verdict}")}</title></circle>')
         for k, engine in enumerate(series):
             y = TOP + 14 + 20 * k
             out.append(f'<circle cx="{WIDTH - RIGHT + 18}" cy="{y}" r="5" fill="{COLOURS.get(engine, "#4d4d4d")}"/>'

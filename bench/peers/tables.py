@@ -151,9 +151,9 @@ def write(cache, root, machine):
 def chart(name, results, path):
     series = {}
     for run in results.values():
-        if "step_ms" not in run or "label" not in run or cases.verdict(name, run) == "explodes":
+        if "step_ms" not in run or "label" not in run:
             continue
-        point = (min(run["until_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"])
+        point = (min(run["until_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"], cases.verdict(name, run))
         if 0 < point[1] < 1e6:
             series.setdefault(run["engine"], []).append(point)
     judged = cases.SCENES[name]["judged"]
