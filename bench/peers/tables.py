@@ -36,10 +36,15 @@ def best(name, runs):
 GOOD = dict(motion=0.01, still=1e-3, settle=1e-3, joints=1e-3)
 
 
-def equal_error(name, run, ours):
+def equal_error_ratio(name, run, ours):
     """Time of a run by that of our cheapest run whose error is not larger by more than a tenth; for a reference motion, of the steps that lead there."""
     ours = [min(r["until_ms"]) for r in ours if cases.verdict(name, r).startswith("holds") and cases.error(name, r) <= 1.1 * cases.error(name, run)]
-    return ratio(min(run["until_ms"]) / min(ours)) if ours else "none of ours"
+    return min(run["until_ms"]) / min(ours) if ours else None
+
+
+def equal_error(name, run, ours):
+    found = equal_error_ratio(name, run, ours)
+    return "none of ours" if found is None else ratio(found)
 
 
 def ratio(x):
@@ -105,8 +110,8 @@ def behind(stores):
         ours = [r for r in runs if r["engine"] == "linkwork"]
         for engine in cases.ENGINES[1:]:
             theirs = [r for r in runs if r["engine"] == engine and cases.verdict(name, r).startswith(("holds", "sags"))]
-            found = [(equal_error(name, r, ours), r) for r in theirs]
-            found = [(float(x) if x != "none of ours" else 0.0, r) for x, r in found if x == "none of ours" or float(x) < 0.995]
+            found = [(equal_error_ratio(name, r, ours) or 0.0, r) for r in theirs]
+            found = [(x, r) for x, r in found if x < 0.995]
             if found:
                 least, run = min(found, key=lambda pair: (pair[0] or 1.0, min(pair[1]["until_ms"])))
                 times = f"{1 / least:.1f} times faster" if least else "more accurate than any of our settings"
