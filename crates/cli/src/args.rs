@@ -289,6 +289,22 @@ pub struct BenchOptions {
     /// Runs of every scene, from which median and spread are taken
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub repeats: u32,
+    /// Count instructions under valgrind instead of taking times: they do not depend on what else the machine does. Without
+    /// scenes, a few small ones that together use all of the engine
+    #[arg(long, conflicts_with = "json")]
+    pub instructions: bool,
+    /// Keep the figures in a file, to hold another build against
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Hold the figures against those of a file made with --save; exit code 1 if any is worse
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub compare: Option<PathBuf>,
+    /// Run another build of this command and this one by turns, --repeats times; exit code 1 if this one is slower
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["json", "instructions", "save", "compare"])]
+    pub against: Option<PathBuf>,
+    /// What --compare and --against let pass, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent, allow_hyphen_values = true)]
+    pub allow: f64,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -302,6 +318,14 @@ fn every(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(format!("`{text}` is not a whole number of steps, 1 or more")),
+    }
+}
+
+/// How much worse is not worse.
+fn percent(text: &str) -> Result<f64, String> {
+    match number::quantity(text)? {
+        percent if (0.0..=1000.0).contains(&percent) => Ok(percent),
+        percent => Err(format!("{percent} % is not between 0 and 1000 %")),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::math::{Placed, Pose, Twist, Wrench};
 use crate::scene::{BodyKind, Geometry, Shape};
 use crate::step::Scratch;
 use crate::world::World;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 
 /// Energies of a world, J.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -184,6 +184,12 @@ impl World {
     /// A body's mass, kg; `None` if forces do not move it.
     pub fn mass(&self, id: BodyId) -> Option<f64> {
         self.bodies.get(id).filter(|b| b.is_dynamic()).map(|b| b.mass.mass)
+    }
+
+    /// A body's principal moments of inertia about its centre of mass, kg m², and the turn from the principal axes to its frame;
+    /// `None` if forces do not move it.
+    pub fn principal_inertia(&self, id: BodyId) -> Option<(DVec3, DQuat)> {
+        self.bodies.get(id).filter(|b| b.is_dynamic()).map(|b| (b.mass.moments, b.mass.axes))
     }
 
     /// Where a body's frame is.

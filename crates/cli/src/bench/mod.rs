@@ -1,6 +1,9 @@
 //! `linkwork bench`: time per step, and whether the targets are met.
 
+mod baseline;
 mod cases;
+mod duel;
+mod instructions;
 mod measure;
 mod targets;
 
@@ -11,6 +14,7 @@ use crate::output::print;
 use crate::report::whole_or_real;
 use crate::source::Source;
 use crate::table::{figure, table};
+use baseline::{Baseline, Entry, Quantity};
 use cases::{CASES, Case, RELATIONS};
 use measure::Measured;
 use serde_json::{Map, Value, json};
@@ -21,8 +25,25 @@ use targets::Verdict;
 ///
 /// A missed accuracy is a failure (exit code 1), a missed time is not: the machine may be slow or busy.
 pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
-    let mut plan = plan(options)?;
+    let allowed = 0.01 * options.allow;
     interrupt::listen();
+    if let Some(other) = &options.against {
+        plan(options)?;
+        let (text, slower) = duel::duel(other, options, allowed)?;
+        print(&text)?;
+        return if slower { Err(Failure::told()) } else { Ok(()) };
+    }
+    // before anything is measured, which takes long
+    let before = options.compare.as_deref().map(Baseline::load).transpose()?;
+    if options.instructions {
+        let now = instructions::count(options)?;
+        if before.is_none() {
+            let line = |entry: &Entry| format!("{:>16.0}  {}\n", entry.median, entry.label);
+            print(&now.entries.iter().map(line).collect::<String>())?;
+        }
+        return keep_and_compare(&now, before.as_ref(), options);
+    }
+    let mut plan = plan(options)?;
     let mut results: Vec<Measured> = Vec::new();
     for (source, case) in &mut plan {
         match measure::measure(source, *case, options)? {
@@ -35,10 +56,27 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
     }
     let verdicts = targets::judge(&results, RELATIONS);
     print(&if options.json { as_json(&results, &verdicts, options) } else { as_text(&results, &verdicts) })?;
+    let entry = |m: &Measured| {
+        let times = m.cpu_ms;
+        Entry { label: m.label.clone(), median: times.median, least: times.least, most: times.most }
+    };
+    let now = Baseline { quantity: Quantity::CpuMs, entries: results.iter().map(entry).collect() };
+    keep_and_compare(&now, before.as_ref(), options)?;
     match verdicts.iter().any(|verdict| verdict.is_wrong()) {
         true => Err(Failure::told()),
         false => Ok(()),
     }
+}
+
+/// What `--save` and `--compare` ask for.
+fn keep_and_compare(now: &Baseline, before: Option<&Baseline>, options: &BenchOptions) -> Result<(), Failure> {
+    if let Some(path) = &options.save {
+        now.save(path)?;
+    }
+    let Some(before) = before else { return Ok(()) };
+    let (text, worse) = before.compare(now, 0.01 * options.allow)?;
+    print(&text)?;
+    if worse { Err(Failure::told()) } else { Ok(()) }
 }
 
 /// What is measured: the table of targets or the part of it that concerns the scenes named, or these as they are.

@@ -41,3 +41,57 @@ fn files_are_measured_too() {
     assert_eq!(json["results"][0]["scene"], "pendulum");
     assert_eq!(json["results"][0]["steps"], 50);
 }
+
+#[test]
+fn figures_are_kept_and_held_against() {
+    let folder = Folder::new();
+    let file = folder.name("before.json");
+    let arguments = ["bench", "tree", "--set", "bodies=15", "--duration", "0.5", "--repeats", "3"];
+    linkwork(&[&arguments[..], &["--save", &file]].concat()).exits_with(0);
+    let saved: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(saved["quantity"], "cpu_ms");
+    assert_eq!(saved["entries"][0]["label"], "tree bodies=15");
+    let text = linkwork(&[&arguments[..], &["--compare", &file, "--allow", "1000"]].concat()).exits_with(0).stdout;
+    assert!(text.contains("before") && text.contains(" same"), "{text}");
+
+    let fast = r#"{"quantity": "cpu_ms", "entries": [{"label": "tree bodies=15", "median": 1e-9, "least": 1e-9, "most": 1e-9}]}"#;
+    let fast = folder.with("fast.json", fast);
+    let text = linkwork(&[&arguments[..], &["--compare", &fast]].concat()).exits_with(1).stdout;
+    assert!(text.contains("WORSE"), "{text}");
+
+    let wrong = folder.with("wrong.json", "{}");
+    let told = linkwork(&[&arguments[..], &["--compare", &wrong]].concat()).exits_with(2).stderr;
+    assert!(told.contains("--save"), "{told}");
+}
+
+#[test]
+fn two_builds_run_by_turns() {
+    let this = env!("CARGO_BIN_EXE_linkwork");
+    let arguments = ["bench", "tree", "--set", "bodies=15", "--duration", "0.5", "--repeats", "4", "--against"];
+    let text = linkwork(&[&arguments[..], &[this, "--allow", "1000"]].concat()).exits_with(0).stdout;
+    assert!(text.contains("tree bodies=15") && text.contains("same"), "{text}");
+    let told = linkwork(&[&arguments[..], &["no-such-program"]].concat()).exits_with(2).stderr;
+    assert!(told.contains("no-such-program"), "{told}");
+}
+
+/// The guard against slow-downs: instruction counts of a few scenes against those of the repository.
+///
+/// Counts depend on how the program was built, so this is for the profile of `test.sh` alone. If a change is meant to cost more,
+/// or another compiler makes other code, write the file anew:
+/// `cargo build --profile checked && target/checked/linkwork bench --instructions --save bench/instructions.json`.
+#[test]
+fn no_scene_needs_more_instructions_than_before() {
+    let this = std::path::Path::new(env!("CARGO_BIN_EXE_linkwork"));
+    if this.parent().and_then(|folder| folder.file_name()).is_none_or(|profile| profile != "checked") {
+        eprintln!("skipped: the counts are of the profile `checked`");
+        return;
+    }
+    if std::process::Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: valgrind is not installed");
+        return;
+    }
+    let before = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/instructions.json");
+    let outcome = linkwork(&["bench", "--instructions", "--compare", before, "--allow", "10"]);
+    let text = outcome.exits_with(0).stdout;
+    assert!(!text.contains("not in the file"), "{text}");
+}

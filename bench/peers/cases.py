@@ -1,0 +1,117 @@
+"""Which scenes are compared, and which settings every engine may try. The first setting of an engine is its default."""
+
+H60, H30 = 1 / 60, 1 / 30
+
+# what decides how good a run is: "motion" its distance from a reference motion, "still" that nothing moves,
+# "settle" that it comes to rest where it is, "joints" that joints and contacts hold
+SCENES = {
+    "tree-127": dict(scene=["tree", "bodies=127"], judged="motion", until=2.0),
+    "tree-1023": dict(scene=["tree", "bodies=1023"], judged="motion", until=2.0),
+    "star-127": dict(scene=["star", "bodies=127"], judged="motion", until=2.0),
+    "wrecking-ball-1e3": dict(scene=["wrecking-ball", "mass=1000"], judged="motion", until=1.0, finest=5e-5),
+    "wrecking-ball-1e6": dict(scene=["wrecking-ball", "mass=1000000"], judged="motion", until=1.0, finest=1e-5),
+    "scissor-lift-10": dict(scene=["scissor-lift", "pairs=10"], judged="still"),
+    "scissor-lift-50": dict(scene=["scissor-lift", "pairs=50"], judged="still"),
+    "strandbeest-12": dict(scene=["strandbeest", "legs=12", "load=20", "ground=1"], judged="joints"),
+    "pyramid-20": dict(scene=["pyramid", "base=20"], judged="still"),
+    "pyramid-20-dropped": dict(scene=["pyramid", "base=20", "drop=0.01"], judged="settle"),
+    "rings-90": dict(scene=["rings", "rings=90"], judged="joints"),
+    "rings-360": dict(scene=["rings", "rings=360"], judged="joints", every=5),
+    "crane": dict(scene=["crane"], judged="still"),
+    "double-pendulum": dict(scene=["double-pendulum"], judged="motion", until=2.0),
+}
+
+TREES = {"tree-127", "tree-1023", "star-127", "wrecking-ball-1e3", "wrecking-ball-1e6", "double-pendulum"}
+DENSE = {"tree-127", "tree-1023", "star-127"}
+CONTACTS = {"strandbeest-12", "pyramid-20", "pyramid-20-dropped", "rings-90", "rings-360", "crane"}
+
+
+def stiff(h, parts, **more):
+    """MuJoCo's constraints as stiff as its rule allows (a time constant of two steps), and hardly any slack."""
+    return dict(substeps=parts, integrator="implicitfast", solref=f"{2 * h / parts:.9g} 1", solimp="0.9999 0.9999 0.001",
+                iterations=200, tolerance=1e-12, **more)
+
+
+def settings(scene, engine, h):
+    """Label and settings, the default first."""
+    moving, touching = scene in TREES, scene in CONTACTS
+    if engine == "linkwork":
+        tries = [("default", {}), ("4 substeps", dict(substeps=4))]
+        if moving:
+            tries += [(f"tolerance {t}", dict(tolerance=float(t))) for t in ("1e-3", "1e-5", "1e-7")]
+            tries += [("reduced", dict(reduced=True))]
+        return tries
+    if engine in ("rapier-f64", "rapier-f32"):
+        tries = [("default", {}), ("4 substeps", dict(substeps=4))]
+        if engine == "rapier-f32":
+            return tries + [("16 substeps", dict(substeps=16))]
+        tries += [("16 substeps", dict(substeps=16)), ("20 iterations", dict(iterations=20)),
+                  ("16 substeps, 20 iterations", dict(substeps=16, iterations=20))]
+        if not touching:
+            tries += [("64 substeps, 20 iterations", dict(substeps=64, iterations=20))]
+        else:
+            tries += [("20 iterations, stiff contacts, no slop", dict(iterations=20, contact_frequency=120.0, no_slop=True))]
+        if scene in DENSE:  # their multibodies take dense matrices: 300 ms a step for 127 bodies, minutes for 1023
+            return tries + [("multibody, undamped", dict(multibody=True, undamped=True))] * (scene != "tree-1023")
+        if moving:
+            tries += [("multibody, undamped", dict(multibody=True, undamped=True)),
+                      ("multibody, undamped, 4 substeps", dict(multibody=True, undamped=True, substeps=4))]
+        elif scene not in ("pyramid-20", "pyramid-20-dropped", "rings-360"):
+            tries += [("multibody, loops as impulses", dict(multibody=True, undamped=True))]
+        return tries
+    if engine == "mujoco":
+        tries = [("default", {})]
+        if moving:
+            return tries + [("implicitfast", dict(integrator="implicitfast"))] + [
+                (f"RK4, {n} substeps" if n > 1 else "RK4", dict(integrator="RK4", substeps=n)) for n in (1, 4, 16, 64)]
+        tries += [(f"stiff, {n} substeps" if n > 1 else "stiff", stiff(h, n)) for n in (1, 4, 16)]
+        if touching:  # with as little slack as above, stacks of contacts do not converge
+            firm = lambda n, **more: dict(substeps=n, integrator="implicitfast", solref=f"{2 * h / n:.9g} 1", **more)
+            tries += [("firm", firm(1)), ("firm, 4 substeps, elliptic cones", firm(4, cone="elliptic", impratio=10))]
+        return tries
+    if engine == "ode":
+        tries = [("quick step", dict(method="quick")), ("quick step, 200 iterations", dict(method="quick", iterations=200)),
+                 ("direct step", dict(method="direct")),
+                 ("direct step, ERP 0.8, CFM 1e-13", dict(method="direct", erp=0.8, cfm=1e-13)),
+                 ("direct step, 4 substeps", dict(method="direct", substeps=4))]
+        if scene == "tree-1023":  # a direct step takes seconds
+            return tries[:3] + [("quick step, 16 substeps", dict(method="quick", substeps=16))]
+        return tries + ([("quick step, 16 substeps", dict(method="quick", substeps=16)),
+                         ("direct step, 16 substeps", dict(method="direct", substeps=16))] if moving else [])
+    raise ValueError(engine)
+
+
+ENGINES = ["linkwork", "rapier-f64", "rapier-f32", "mujoco", "ode"]
+
+
+# references are not better than this, m: what is below is equal
+REFERENCE = 1e-6
+
+
+def error(scene, result):
+    """The one number by which runs of a scene are compared, m."""
+    judged = SCENES[scene]["judged"]
+    if judged == "motion":
+        return max(result.get("motion_error_m", float("inf")), REFERENCE)
+    if judged == "still":
+        return result["displacement_m"]
+    if judged == "settle":
+        return max(result["displacement_across_m"], result["penetration_m"])
+    return max(result["joint_error_m"], result.get("penetration_m", 0.0))
+
+
+def verdict(scene, result):
+    """holds, sags, torn, falls, explodes; or slow if the time allowed was not enough."""
+    note, judged = result.get("note", ""), SCENES[scene]["judged"]
+    if "not finite" in note or result["energy_rise"] > 0.5 and result["energy_rise"] * result["kinetic_max"] > result["energy_scale"]:
+        return "explodes"
+    if note.startswith("step "):
+        return "fails"
+    if judged == "still":
+        moved = result["displacement_m"]
+        word = "holds" if moved < 1e-3 else "sags" if moved < 0.1 else "falls"
+    else:
+        worst = max(result["joint_error_m"], result["displacement_across_m"] if judged == "settle" else 0.0,
+                    result.get("penetration_end_m", 0.0))
+        word = "holds" if worst < 1e-3 else "sags" if worst < 0.1 else "falls" if judged == "settle" else "torn"
+    return word + (" (slow)" if note.startswith("stopped") else "")

@@ -1,0 +1,167 @@
+"""Tables and plots of what `run` measured, into docs/peers.md between its marks."""
+import json
+from pathlib import Path
+
+import cases
+import plot
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def figure(x, unit=""):
+    if x is None:
+        return "–"
+    if x == 0:
+        return "0"
+    text = f"{x:.2g}" if 1e-3 <= abs(x) < 1e3 else f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
+    return text + unit
+
+
+def best(name, runs):
+    """The cheapest run that holds; if none does, the one with the smallest error."""
+    usable = [r for r in runs if "failed" not in r]
+    if not usable:
+        return None
+    holding = [r for r in usable if cases.verdict(name, r) == "holds"]
+    if holding:
+        # of those that hold, the cheapest whose error is not ten times that of the best
+        least = min(cases.error(name, r) for r in holding)
+        good = [r for r in holding if cases.error(name, r) <= max(10 * least, GOOD[cases.SCENES[name]["judged"]])]
+        return min(good, key=lambda r: min(r["step_ms"]))
+    standing = [r for r in usable if cases.verdict(name, r) != "explodes"]
+    return min(standing or usable, key=lambda r: cases.error(name, r))
+
+
+# an error below this is as good as any, m
+GOOD = dict(motion=0.01, still=1e-3, settle=1e-3, joints=1e-3)
+
+
+def equal_error_ratio(name, run, ours):
+    """Time of a run by that of our cheapest run whose error is not larger by more than a tenth; for a reference motion, of the steps that lead there."""
+    ours = [min(r["until_ms"]) for r in ours if cases.verdict(name, r).startswith("holds") and cases.error(name, r) <= 1.1 * cases.error(name, run)]
+    return min(run["until_ms"]) / min(ours) if ours else None
+
+
+def equal_error(name, run, ours):
+    found = equal_error_ratio(name, run, ours)
+    return "none of ours" if found is None else ratio(found)
+
+
+def ratio(x):
+    return f"{x:.2f}" if x < 10 else f"{x:.0f}"
+
+
+def row(name, run, role, ours):
+    if "failed" in run:
+        return f"| {run['engine']} | {run['label']} | – | – | – | – | – | – | – | did not run |"
+    ms = min(run["step_ms"])
+    moving = run["kinetic_max"] > 1e-6 * run["energy_scale"]
+    drift = f"{100 * run['energy_drift']:+.2g} %" if moving and abs(run["energy_drift"]) < 100 else "–"
+    gap = figure(run["joint_error_m"]) if name not in ("pyramid-20", "pyramid-20-dropped") else "–"
+    cells = [run["engine"], f"{role}: {run['label']}" if role else run["label"], figure(ms), ratio(ms / mine(ours)), equal_error(name, run, ours), gap]
+    judged = cases.SCENES[name]["judged"]
+    if judged == "motion":
+        cells += [figure(run.get("motion_error_m"))]
+    else:
+        cells += [figure(run["displacement_across_m"] if judged == "settle" else run["displacement_m"])]
+    depth = f"{figure(run['penetration_m'])}, {figure(run['penetration_end_m'])}" if "penetration_m" in run else "–"
+    return "| " + " | ".join(cells + [depth, drift, cases.verdict(name, run)]) + " |"
+
+
+def mine(ours):
+    return min(next(r for r in ours if r["label"] == "default")["step_ms"])
+
+
+def section(name, results):
+    judged = cases.SCENES[name]["judged"]
+    runs = [r for r in results.values() if "label" in r]
+    h = next((r["h"] for r in runs if "h" in r), None)
+    ours = [r for r in runs if r["engine"] == "linkwork" and "step_ms" in r]
+    if not any(r["label"] == "default" for r in ours):
+        return []
+    third = {"motion": "motion error m", "settle": "moved across m"}.get(judged, "displacement m")
+    words = cases.SCENES[name]["scene"]
+    lines = [f"### {name}", "", f"`{' '.join(words)}`, h = 1/{round(1 / h)} s. `bench/peers/run --only {name}`", "",
+             f"| engine | setting | CPU ms a step | ratio | at equal error | joint error m | {third} | overlap m: worst, at the end | energy drift | verdict |",
+             "|" + " --- |" * 10]
+    for engine in cases.ENGINES:
+        mine_of_engine = [r for r in runs if r["engine"] == engine]
+        if not mine_of_engine:
+            continue
+        default = mine_of_engine[0]
+        chosen = best(name, mine_of_engine)
+        lines.append(row(name, default, "default" if default["label"] != "default" else "", ours))
+        if chosen is not None and chosen is not default:
+            lines.append(row(name, chosen, "best", ours))
+    if "pinocchio" in results:
+        ms = results["pinocchio"]["step_ms"]
+        lines.append(f"| pinocchio | forward dynamics alone, one call | {figure(ms)} | {ratio(ms / mine(ours))} | – | – | – | – | – | – |")
+    cut = [f"{r['engine']}, {r['label']}: {r['note']}" for r in runs if r.get("note", "").startswith("stopped")]
+    if cut:
+        lines += ["", "Cut off: " + "; ".join(cut) + "."]
+    return lines + ["", f"![work and precision of {name}](pictures/peers/{name}.svg)", ""]
+
+
+def behind(stores):
+    """What is faster than Linkwork at equal error, and what is faster by its defaults."""
+    at_equal_error, by_default = [], {}
+    for name, results in stores:
+        runs = [r for r in results.values() if "step_ms" in r and "label" in r]
+        ours = [r for r in runs if r["engine"] == "linkwork"]
+        for engine in cases.ENGINES[1:]:
+            theirs = [r for r in runs if r["engine"] == engine and cases.verdict(name, r).startswith(("holds", "sags"))]
+            found = [(equal_error_ratio(name, r, ours) or 0.0, r) for r in theirs]
+            found = [(x, r) for x, r in found if x < 0.995]
+            if found:
+                least, run = min(found, key=lambda pair: (pair[0] or 1.0, min(pair[1]["until_ms"])))
+                times = f"{1 / least:.1f} times faster" if least else "more accurate than any of our settings"
+                at_equal_error.append(f"| {name} | {engine}, {run['label']} | {times} | {figure(cases.error(name, run))} | {cases.verdict(name, run)} |")
+            first = next((r for r in runs if r["engine"] == engine), None)
+            if first and min(first["step_ms"]) < mine(ours):
+                by_default.setdefault(name, []).append(
+                    f"{engine} {ratio(min(first['step_ms']) / mine(ours))} of the time, {cases.verdict(name, first)}")
+    lines = ["## Where Linkwork is behind", "", "At equal error (of each engine the setting that is ahead most, if it holds or sags):", ""]
+    lines += ["| scene | engine | is | its error m | verdict |", "|" + " --- |" * 5] + at_equal_error
+    if not at_equal_error:
+        lines += ["| none | | | | |"]
+    lines += ["", "Faster with their defaults than Linkwork with its own, at whatever error:", ""]
+    return lines + [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()] + ["", "## Tables", ""]
+
+
+def write(cache, root, machine):
+    stores = [(name, cache / "results" / f"{name}.json") for name in cases.SCENES]
+    stores = [(name, json.loads(path.read_text())) for name, path in stores if path.exists()]
+    pictures = root / "docs" / "pictures" / "peers"
+    pictures.mkdir(parents=True, exist_ok=True)
+    versions = {}
+    lines = []
+    for name, results in stores:
+        for result in results.values():
+            if "version" in result and result["engine"] != "linkwork":
+                versions[result["engine"]] = result["version"]
+        lines += section(name, results)
+        chart(name, results, pictures / f"{name}.svg")
+    engines = ", ".join(f"{engine} {version}" for engine, version in sorted(versions.items()))
+    head = [
+        BEGIN, "", f"Machine: {machine['processor']}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
+        f"Versions: {engines}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, x86-64-v3; "
+        f"ODE as Debian builds it (double precision), its runner g++ {machine['gcc']} -O2; MuJoCo and Pinocchio as their wheels come.", ""]
+    path = root / "docs" / "peers.md"
+    text = path.read_text() if path.exists() else f"# Side by side\n\n{BEGIN}\n{END}\n"
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    path.write_text(before + "\n".join(head + behind(stores) + lines) + END + after)
+    print(f"docs/peers.md: {len(stores)} scenes")
+
+
+def chart(name, results, path):
+    series = {}
+    for run in results.values():
+        if "step_ms" not in run or "label" not in run:
+            continue
+        point = (min(run["until_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"], cases.verdict(name, run))
+        if 0 < point[1] < 1e6:
+            series.setdefault(run["engine"], []).append(point)
+    judged = cases.SCENES[name]["judged"]
+    what = {"motion": "distance from the reference motion, m", "still": "displacement, m",
+            "settle": "moved across, or overlap, m", "joints": "joint error or overlap, m"}[judged]
+    path.write_text(plot.svg(f"{name}: error and work", "CPU seconds per simulated second", what, series))
