@@ -139,6 +139,8 @@ pub(crate) struct Mechanism {
     acceleration: Vec<Accelerations>,
     /// Force and torque at each movable body, gravity included, N and N m.
     load: Vec<(DVec3, DVec3)>,
+    /// By particles, which act on a mechanism in contact only.
+    push: Vec<(DVec3, DVec3)>,
     /// First coordinate of each model in `values`.
     first_value: Vec<u32>,
     /// Coordinates with their turns at the start of the step, and where they are expected at its end.
@@ -197,6 +199,7 @@ impl Mechanism {
             u_start: vec![[0.0; 6]; movable],
             acceleration: vec![Accelerations::default(); movable],
             load: vec![(DVec3::ZERO, DVec3::ZERO); movable],
+            push: vec![(DVec3::ZERO, DVec3::ZERO); movable],
             first_value,
             values: vec![0.0; count],
             near: vec![0.0; count],
@@ -253,6 +256,7 @@ impl Mechanism {
                 self.acceleration[k] = body.memory;
                 self.supported |= body.supported;
                 self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
+                self.push[k] = body.push_by_particles().unwrap_or_default();
             } else if body.kind == BodyKind::Kinematic {
                 self.outside[k] = Motion { v: body.v, w: body.w };
             } else {
@@ -503,14 +507,8 @@ impl Mechanism {
     /// Half a kick (or a whole one) by the loads, as seen in the frame of `pose`, and damping of the bodies.
     fn kick(&mut self, time: f64) {
         for k in 0..self.layout.movable {
-            let i = &self.inertia[k];
-            let (force, torque) = self.load[k];
-            let f = force * (time * i.inv_sqrt_mass);
-            let t = (self.pose[k].r.transpose() * torque) * i.inv_sqrt * time;
-            let u = &mut self.u[k];
-            for (e, x) in u.iter_mut().zip([f.x, f.y, f.z, t.x, t.y, t.z]) {
-                *e += x;
-            }
+            let kick = self.hat_load(k, self.load[k]);
+            self.u[k].iter_mut().zip(kick).for_each(|(e, x)| *e += time * x);
         }
         self.damp_bodies(time);
         for (k, f) in self.linear.drive_forces.iter() {
@@ -518,6 +516,14 @@ impl Mechanism {
                 *e += time * x;
             }
         }
+    }
+
+    /// A force and a torque on body `k`, in hat coordinates.
+    fn hat_load(&self, k: usize, (force, torque): (DVec3, DVec3)) -> Hat {
+        let i = &self.inertia[k];
+        let f = force * i.inv_sqrt_mass;
+        let t = (self.pose[k].r.transpose() * torque) * i.inv_sqrt;
+        [f.x, f.y, f.z, t.x, t.y, t.z]
     }
 
     /// Decay of the velocities of damped bodies.

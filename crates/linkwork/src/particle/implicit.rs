@@ -5,13 +5,14 @@
 //! A v = M v₀ + h (f₀ − ∂f/∂v v₀),   A = M − h ∂f/∂v − h² ∂f/∂x.
 //!
 //! Not every particle is free to take any velocity. One that touches a solid has its normal velocity from the solid, one
-//! that is attached to a body has all of it, and bodies that answer (riders) have unknown velocities of their own, V:
+//! that is attached to a body has all of it, and bodies that answer (riders) have unknown velocities of their own:
 //!
-//! v = S z + T V + c,
+//! v = S z + T y + c,
 //!
-//! with S a projection, T the velocity of a point of a body, c what is given. The system solved is
+//! with S a projection, y the coordinates of units of riders (rider.rs), T the velocity of a point of a body for these, c
+//! what is given. The system solved is
 //!
-//! Sᵀ A v = Sᵀ b,   Tᵀ A v + M_b (V − V₀) = Tᵀ b:
+//! Sᵀ A v = Sᵀ b,   Tᵀ A v + y = Tᵀ b − Bᵀ P_last:
 //!
 //! momentum that particles lose is what bodies gain. It is symmetric positive definite; conjugate gradients, preconditioned
 //! with diagonal blocks, or a block factorisation where that is cheap or the iteration does not get there.
@@ -24,34 +25,10 @@ use super::coarse::Coarse;
 use super::direct::Direct;
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
+use super::rider::Riders;
 use super::solid::Solid;
 use super::{Motion, ParticleReport, ParticleSystem};
 use glam::{DMat3, DVec3};
-
-/// A rigid body that answers to what particles do.
-#[derive(Clone, Debug)]
-pub(crate) struct Rider {
-    pub mass: f64,
-    /// In world axes.
-    pub inertia: DMat3,
-    /// What its velocities would be without particles.
-    pub v0: DVec3,
-    pub w0: DVec3,
-    pub v: DVec3,
-    pub w: DVec3,
-}
-
-impl Rider {
-    pub fn point(&self, lever: DVec3) -> DVec3 {
-        self.v + self.w.cross(lever)
-    }
-
-    /// Takes an impulse at a lever.
-    pub fn push(&mut self, impulse: DVec3, lever: DVec3) {
-        self.v += impulse / self.mass;
-        self.w += self.inertia.inverse() * lever.cross(impulse);
-    }
-}
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +46,7 @@ pub(crate) struct Attached {
 #[derive(Default)]
 pub(crate) struct Surroundings {
     pub solids: Vec<Solid>,
-    pub riders: Vec<Rider>,
+    pub riders: Riders,
     pub attached: Vec<Attached>,
 }
 
@@ -164,7 +141,7 @@ impl ParticleSystem {
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
-                    let drift = a.velocity - around.riders[rider].point(a.lever);
+                    let drift = a.velocity - around.riders.point(rider, a.lever);
                     holds[a.particle] = Hold::Attached { rider, lever: a.lever, drift };
                 }
                 None => {
@@ -185,11 +162,17 @@ impl ParticleSystem {
                 true => self.projected_solve(h, &work, &holds, around, &mut v),
                 false => solve(&mut work, &holds, &mut around.riders, &mut v),
             };
-            if around.solids.is_empty() || held || !self.change_contacts(h, around, &mut holds, &work, &v) {
+            if held {
+                break;
+            }
+            let solved = holds.clone();
+            if around.solids.is_empty() || !self.change_contacts(h, around, &mut holds, &work, &v) {
+                note_impulses(&work, &solved, &mut around.riders, &v);
                 break;
             }
             if round + 1 == rounds {
                 // enough of trying: what would pass is stopped by itself
+                note_impulses(&work, &solved, &mut around.riders, &v);
                 self.keep_out(around, &holds, &mut v);
             }
         }
@@ -210,8 +193,13 @@ impl ParticleSystem {
                 .collect();
             let mut sheets = std::mem::take(&mut self.sheets);
             report.self_contacts = sheets.resolve(&self.x, &mut v, &mobile, h);
+            if self.keep_out(around, &holds, &mut v) {
+                // what touches a solid stays, and the rest gives way
+                let touches = |i: usize| matches!(holds[i], Hold::Contact { .. });
+                let mobile: Vec<f64> = (0..n).map(|i| if touches(i) { 0.0 } else { mobile[i] }).collect();
+                report.self_contacts += sheets.stop(&self.x, &mut v, &mobile, h);
+            }
             self.sheets = sheets;
-            self.keep_out(around, &holds, &mut v);
         }
         self.v = v;
         for i in 0..n {
@@ -320,33 +308,32 @@ impl ParticleSystem {
                 continue;
             }
             // what stops the sliding of particle and body together
-            let mut answer = self.w[i];
-            if let Some((k, lever)) = rider {
-                let r = &around.riders[k];
-                let arm = lever.cross(along / slide);
-                answer += 1.0 / r.mass + arm.dot(r.inertia.inverse() * arm);
-            }
+            let of_body = rider.map_or(0.0, |(k, lever)| around.riders.answer(k, lever, along / slide));
+            let answer = self.w[i] + of_body;
             let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
             v[i] += impulse * self.w[i];
             if let Some((k, lever)) = rider {
-                around.riders[k].push(-impulse, lever);
+                around.riders.push(k, -impulse, lever);
             }
         }
     }
 
-    /// After other corrections: what touches a solid must not go into it.
-    fn keep_out(&self, around: &mut Surroundings, holds: &[Hold], v: &mut [DVec3]) {
+    /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.
+    fn keep_out(&self, around: &mut Surroundings, holds: &[Hold], v: &mut [DVec3]) -> bool {
+        let mut stopped = false;
         for i in 0..holds.len() {
             let Hold::Contact { normal, target, solid, rider, .. } = holds[i] else { continue };
             let at = around.solids[solid].velocity(self.x[i], &around.riders);
             let lacking = target - (v[i] - at).dot(normal);
-            if lacking > 0.0 {
+            if lacking > 1e-9 {
+                stopped = true;
                 v[i] += normal * lacking;
                 if let Some((k, lever)) = rider {
-                    around.riders[k].push(normal * (-lacking * self.mass[i]), lever);
+                    around.riders.push(k, normal * (-lacking * self.mass[i]), lever);
                 }
             }
         }
+        stopped
     }
 
     /// Constraint forces on attached particles are the bodies'.
@@ -355,7 +342,7 @@ impl ParticleSystem {
         self.multipliers.add_forces(&self.lambda, &mut f);
         for i in 0..holds.len() {
             if let Hold::Attached { rider, lever, .. } = holds[i] {
-                around.riders[rider].push(f[i] * h, lever);
+                around.riders.push(rider, f[i] * h, lever);
             }
         }
     }
@@ -378,7 +365,7 @@ impl ParticleSystem {
         let (mut rows, mut f) = (vec![0.0; m.total], vec![DVec3::ZERO; n]);
         for i in 0..n {
             if let Hold::Attached { rider, lever, drift } = holds[i] {
-                v[i] = around.riders[rider].point(lever) + drift;
+                v[i] = around.riders.point(rider, lever) + drift;
             }
         }
         // onto the constraints: J v = −C/h
@@ -439,10 +426,11 @@ impl ParticleSystem {
             iterations += 1;
         }
         // what held particles do not follow, the bodies take
+        around.riders.let_go();
         work.matrix.multiply(v, &mut q);
         for i in 0..n {
             if let Hold::Attached { rider, lever, .. } = holds[i] {
-                around.riders[rider].push(work.right[i] - q[i], lever);
+                around.riders.push(rider, work.right[i] - q[i], lever);
             }
         }
         iterations
@@ -451,22 +439,22 @@ impl ParticleSystem {
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {
     let rider = solid.rider.map(|k| (k, x - solid.center));
-    let given = normal.dot(solid.velocity(x, &[]));
+    let given = normal.dot(solid.velocity(x, &Riders::default()));
     Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider }
 }
 
-/// A vector of reduced unknowns: particles and riders.
+/// A vector of reduced unknowns: particles, and coordinates of units of riders.
 #[derive(Clone, Default)]
 struct Reduced {
     z: Vec<DVec3>,
-    riders: Vec<(DVec3, DVec3)>,
+    units: Vec<f64>,
 }
 
 impl Reduced {
     fn dot(&self, other: &Reduced) -> f64 {
         let particles: f64 = self.z.iter().zip(&other.z).map(|(a, b)| a.dot(*b)).sum();
-        let riders: f64 = self.riders.iter().zip(&other.riders).map(|(a, b)| a.0.dot(b.0) + a.1.dot(b.1)).sum();
-        particles + riders
+        let units: f64 = self.units.iter().zip(&other.units).map(|(a, b)| a * b).sum();
+        particles + units
     }
 
     /// self = other + s self.
@@ -474,181 +462,213 @@ impl Reduced {
         for (a, b) in self.z.iter_mut().zip(&other.z) {
             *a = *b + *a * s;
         }
-        for (a, b) in self.riders.iter_mut().zip(&other.riders) {
-            *a = (b.0 + a.0 * s, b.1 + a.1 * s);
+        for (a, b) in self.units.iter_mut().zip(&other.units) {
+            *a = *b + *a * s;
         }
     }
 }
 
-/// v = S z + T V.
-fn expand(holds: &[Hold], u: &Reduced, v: &mut [DVec3]) {
-    let point = |k: usize, lever: DVec3| u.riders[k].0 + u.riders[k].1.cross(lever);
-    for i in 0..holds.len() {
-        v[i] = match holds[i] {
-            Hold::Free => u.z[i],
-            Hold::Fixed => DVec3::ZERO,
-            Hold::Contact { normal, rider, .. } => {
-                let along = u.z[i] - normal * normal.dot(u.z[i]);
-                rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
-            }
-            Hold::Attached { rider, lever, .. } => point(rider, lever),
+/// Particles and riders side by side, with working memory for what goes from one to the other.
+struct Between<'a> {
+    holds: &'a [Hold],
+    /// Velocities of riders, or impulses on them.
+    of_bodies: Vec<(DVec3, DVec3)>,
+}
+
+impl Between<'_> {
+    /// v = S z + T y.
+    fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
+        riders.motions_of(&u.units, &mut self.of_bodies);
+        let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
+        for ((v, hold), z) in v.iter_mut().zip(self.holds).zip(&u.z) {
+            *v = match *hold {
+                Hold::Free => *z,
+                Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { normal, rider, .. } => {
+                    let along = *z - normal * normal.dot(*z);
+                    rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
+                }
+                Hold::Attached { rider, lever, .. } => point(rider, lever),
+            };
+        }
+    }
+
+    /// (Sᵀ f, Tᵀ f), the latter added to the units.
+    fn reduce(&mut self, riders: &Riders, f: &[DVec3], out: &mut Reduced) {
+        self.of_bodies.clear();
+        self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
+        let on_bodies = &mut self.of_bodies;
+        let mut push = |k: usize, lever: DVec3, f: DVec3| {
+            on_bodies[k].0 += f;
+            on_bodies[k].1 += lever.cross(f);
         };
+        for ((out, hold), f) in out.z.iter_mut().zip(self.holds).zip(f) {
+            *out = match *hold {
+                Hold::Free => *f,
+                Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { normal, rider, .. } => {
+                    let across = normal * normal.dot(*f);
+                    if let Some((k, lever)) = rider {
+                        push(k, lever, across);
+                    }
+                    *f - across
+                }
+                Hold::Attached { rider, lever, .. } => {
+                    push(rider, lever, *f);
+                    DVec3::ZERO
+                }
+            };
+        }
+        riders.gather(&self.of_bodies, &mut out.units);
     }
 }
 
-/// (Sᵀ f, Tᵀ f), added to the riders.
-fn reduce(holds: &[Hold], f: &[DVec3], out: &mut Reduced) {
+/// What particles do to riders at the velocities found: the part of b − A v that the particles themselves do not follow.
+fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders, v: &[DVec3]) {
+    if riders.bodies.is_empty() {
+        return;
+    }
+    let mut product = vec![DVec3::ZERO; v.len()];
+    work.matrix.multiply(v, &mut product);
     for i in 0..holds.len() {
-        out.z[i] = match holds[i] {
-            Hold::Free => f[i],
-            Hold::Fixed => DVec3::ZERO,
-            Hold::Contact { normal, rider, .. } => {
-                let push = normal * normal.dot(f[i]);
-                if let Some((k, lever)) = rider {
-                    out.riders[k].0 += push;
-                    out.riders[k].1 += lever.cross(push);
-                }
-                f[i] - push
-            }
-            Hold::Attached { rider, lever, .. } => {
-                out.riders[rider].0 += f[i];
-                out.riders[rider].1 += lever.cross(f[i]);
-                DVec3::ZERO
-            }
-        };
+        let lost = work.right[i] - product[i];
+        match holds[i] {
+            Hold::Contact { normal, rider: Some((k, lever)), .. } => riders.note(k, normal * normal.dot(lost), lever),
+            Hold::Attached { rider, lever, .. } => riders.note(rider, lost, lever),
+            _ => {}
+        }
     }
 }
 
 /// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
-fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut [Rider], v: &mut [DVec3]) -> u32 {
+fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) -> u32 {
     let n = v.len();
     for i in 0..n {
         match holds[i] {
             Hold::Free | Hold::Fixed => {}
             Hold::Contact { normal, target, given, rider, .. } => {
-                let at = rider.map_or(given, |(k, lever)| normal.dot(riders[k].point(lever)));
+                let at = rider.map_or(given, |(k, lever)| normal.dot(riders.point(k, lever)));
                 v[i] += normal * (target + at - normal.dot(v[i]));
             }
-            Hold::Attached { rider, lever, drift } => v[i] = riders[rider].point(lever) + drift,
+            Hold::Attached { rider, lever, drift } => v[i] = riders.point(rider, lever) + drift,
         }
     }
     let matrix = &work.matrix;
+    let mut between = Between { holds, of_bodies: Vec::new() };
     let mut q = vec![DVec3::ZERO; n];
     matrix.multiply(v, &mut q);
     let residual: Vec<DVec3> = (0..n).map(|i| work.right[i] - q[i]).collect();
-    let zero = Reduced { z: vec![DVec3::ZERO; n], riders: vec![(DVec3::ZERO, DVec3::ZERO); riders.len()] };
+    let zero = Reduced { z: vec![DVec3::ZERO; n], units: vec![0.0; riders.size] };
     let mut r = zero.clone();
-    for (r, body) in r.riders.iter_mut().zip(riders.iter()) {
-        *r = ((body.v0 - body.v) * body.mass, body.inertia * (body.w0 - body.w));
-    }
-    reduce(holds, &residual, &mut r);
+    riders.lacking(&mut r.units);
+    between.reduce(riders, &residual, &mut r);
 
-    if work.direct.is_cheap(matrix, holds, riders.len()) {
+    if work.direct.is_cheap(matrix, holds, riders) {
         let mut u = r;
-        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.riders);
-        add(holds, &u, 1.0, &mut q, v, riders);
+        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
+        add(&mut between, &u, &mut q, v, riders);
         return 1;
     }
     let moves: Vec<bool> = holds.iter().map(|h| matches!(h, Hold::Free | Hold::Contact { .. })).collect();
     let coarse = work.coarse.prepare(matrix, &moves).then_some(&mut work.coarse);
     let mut precondition = Preconditioner::new(matrix, holds, riders, coarse);
     let mut right = zero.clone();
-    reduce(holds, &work.right, &mut right);
-    for (r, body) in right.riders.iter_mut().zip(riders.iter()) {
-        r.0 += body.v0 * body.mass;
-        r.1 += body.inertia * body.w0;
-    }
+    between.reduce(riders, &work.right, &mut right);
     let mut z = zero.clone();
-    precondition.apply(holds, &right, &mut z);
+    precondition.apply(holds, riders, &right, &mut z);
     let size = right.dot(&z);
-    precondition.apply(holds, &r, &mut z);
+    precondition.apply(holds, riders, &r, &mut z);
     let mut rho = r.dot(&z);
     let slow = SLOW * SLOW * matrix.masses;
     let goal = ACCURACY * ACCURACY * size.max(slow);
     let mut d = z.clone();
     let (mut p, mut reduced) = (vec![DVec3::ZERO; n], zero);
+    let mut moved = vec![0.0; riders.size];
     let mut iterations = 0;
     while rho > goal {
         if iterations >= PATIENCE {
             let mut u = r;
-            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.riders) {
-                add(holds, &u, 1.0, &mut q, v, riders);
+            riders.shift_all(&moved, 1.0);
+            moved.fill(0.0);
+            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units) {
+                add(&mut between, &u, &mut q, v, riders);
             }
             break;
         }
-        expand(holds, &d, &mut p);
+        between.expand(riders, &d, &mut p);
         matrix.multiply(&p, &mut q);
-        let mut curvature: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
-        for ((out, d), body) in reduced.riders.iter_mut().zip(&d.riders).zip(riders.iter()) {
-            *out = (d.0 * body.mass, body.inertia * d.1);
-            curvature += out.0.dot(d.0) + out.1.dot(d.1);
-        }
+        let particles: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
+        let curvature = particles + d.units.iter().map(|d| d * d).sum::<f64>();
         if curvature <= 0.0 {
             break;
         }
-        reduce(holds, &q, &mut reduced);
+        reduced.units.copy_from_slice(&d.units);
+        between.reduce(riders, &q, &mut reduced);
         let step = rho / curvature;
         for i in 0..n {
             v[i] += p[i] * step;
             r.z[i] -= reduced.z[i] * step;
         }
-        for k in 0..riders.len() {
-            riders[k].v += d.riders[k].0 * step;
-            riders[k].w += d.riders[k].1 * step;
-            r.riders[k].0 -= reduced.riders[k].0 * step;
-            r.riders[k].1 -= reduced.riders[k].1 * step;
+        for k in 0..moved.len() {
+            moved[k] += d.units[k] * step;
+            r.units[k] -= reduced.units[k] * step;
         }
-        precondition.apply(holds, &r, &mut z);
+        precondition.apply(holds, riders, &r, &mut z);
         let next = r.dot(&z);
         d.follow(&z, next / rho);
         rho = next;
         iterations += 1;
     }
+    riders.shift_all(&moved, 1.0);
     iterations as u32
 }
 
 /// Adds a change of the unknowns.
-fn add(holds: &[Hold], u: &Reduced, s: f64, p: &mut [DVec3], v: &mut [DVec3], riders: &mut [Rider]) {
-    expand(holds, u, p);
+fn add(between: &mut Between, u: &Reduced, p: &mut [DVec3], v: &mut [DVec3], riders: &mut Riders) {
+    between.expand(riders, u, p);
     for i in 0..v.len() {
-        v[i] += p[i] * s;
+        v[i] += p[i];
     }
-    for (body, u) in riders.iter_mut().zip(&u.riders) {
-        body.v += u.0 * s;
-        body.w += u.1 * s;
-    }
+    riders.shift_all(&u.units, 1.0);
 }
 
-/// Inverses of the diagonal blocks; of a rider with all that hangs on it, its linear and angular part apart; and the coarse level.
+/// Inverses of the diagonal blocks; of a unit with all that hangs on it; and the coarse level.
 struct Preconditioner<'a> {
     particles: Vec<DMat3>,
-    riders: Vec<(DMat3, DMat3)>,
+    units: Vec<Cholesky>,
     coarse: Option<&'a mut Coarse>,
 }
 
 impl<'a> Preconditioner<'a> {
-    fn new(matrix: &BlockMatrix, holds: &[Hold], riders: &[Rider], coarse: Option<&'a mut Coarse>) -> Self {
-        let mut blocks: Vec<(DMat3, DMat3)> =
-            riders.iter().map(|r| (DMat3::from_diagonal(DVec3::splat(r.mass)), r.inertia)).collect();
+    fn new(matrix: &BlockMatrix, holds: &[Hold], riders: &Riders, coarse: Option<&'a mut Coarse>) -> Self {
+        let mut blocks: Vec<Vec<Vec<f64>>> = riders
+            .units
+            .iter()
+            .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
+            .collect();
         for i in 0..holds.len() {
-            let (k, lever) = match holds[i] {
-                Hold::Contact { rider: Some(rider), .. } => rider,
-                Hold::Attached { rider, lever, .. } => (rider, lever),
+            let (k, lever, along) = match holds[i] {
+                Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
+                Hold::Attached { rider, lever, .. } => (rider, lever, None),
                 _ => continue,
             };
             let a = matrix.diagonal[i];
-            let arm = cross_matrix(lever);
-            blocks[k].0 += a;
-            blocks[k].1 += arm * a * arm.transpose();
+            let columns: Vec<DVec3> =
+                riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
+            let block = &mut blocks[riders.bodies[k].unit];
+            for (p, row) in block.iter_mut().enumerate() {
+                let answer = a * columns[p];
+                row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
+            }
         }
         Preconditioner {
             particles: matrix.diagonal.iter().map(|d| d.inverse()).collect(),
-            riders: blocks.into_iter().map(|(a, b)| (a.inverse(), b.inverse())).collect(),
+            units: blocks.into_iter().map(Cholesky::of).collect(),
             coarse,
         }
     }
 
-    fn apply(&mut self, holds: &[Hold], r: &Reduced, z: &mut Reduced) {
+    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
         for i in 0..holds.len() {
             z.z[i] = self.particles[i] * r.z[i];
         }
@@ -662,13 +682,47 @@ impl<'a> Preconditioner<'a> {
                 Hold::Fixed | Hold::Attached { .. } => DVec3::ZERO,
             };
         }
-        for (k, (a, b)) in self.riders.iter().enumerate() {
-            z.riders[k] = (*a * r.riders[k].0, *b * r.riders[k].1);
+        z.units.copy_from_slice(&r.units);
+        for (unit, factor) in riders.units.iter().zip(&self.units) {
+            factor.solve(&mut z.units[unit.first..unit.first + unit.z.len()]);
         }
     }
 }
 
-/// [r]× with [r]× x = r × x.
-pub(super) fn cross_matrix(r: DVec3) -> DMat3 {
-    DMat3::from_cols(DVec3::new(0.0, r.z, -r.y), DVec3::new(-r.z, 0.0, r.x), DVec3::new(r.y, -r.x, 0.0))
+/// A small dense Cholesky factor, by rows of its lower triangle.
+struct Cholesky(Vec<Vec<f64>>);
+
+impl Cholesky {
+    /// Of a positive definite matrix.
+    fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
+        for i in 0..a.len() {
+            for j in 0..=i {
+                let (above, here) = a.split_at_mut(i);
+                let row = &mut here[0];
+                let other: &[f64] = if j < i { &above[j] } else { &[] };
+                let mut sum = row[j];
+                for k in 0..j {
+                    sum -= row[k] * if j < i { other[k] } else { row[k] };
+                }
+                row[j] = if j < i { sum / other[j] } else { sum.max(f64::MIN_POSITIVE).sqrt() };
+            }
+        }
+        Cholesky(a)
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        let l = &self.0;
+        for i in 0..x.len() {
+            for k in 0..i {
+                x[i] -= l[i][k] * x[k];
+            }
+            x[i] /= l[i][i];
+        }
+        for i in (0..x.len()).rev() {
+            x[i] /= l[i][i];
+            for k in 0..i {
+                x[k] -= l[i][k] * x[i];
+            }
+        }
+    }
 }

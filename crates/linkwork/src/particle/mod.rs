@@ -68,6 +68,7 @@ mod coarse;
 mod direct;
 mod explicit;
 pub(crate) mod implicit;
+mod rider;
 mod system_of_equations;
 
 use crate::error::SceneError;
@@ -633,6 +634,9 @@ impl ParticleSystem {
         self.start.0.clone_from(&self.x);
         self.start.1.clone_from(&self.v);
         let before = (self.objects.clone(), self.time);
+        if self.method != Method::Implicit {
+            around.riders.let_go();
+        }
         let report = match self.method {
             Method::Implicit if self.objects.is_empty() => Some(self.implicit_step(h, around)),
             Method::Verlet if self.objects.is_empty() => Some(self.verlet_step(h, &around.solids, &mut around.riders)),

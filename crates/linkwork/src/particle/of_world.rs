@@ -55,6 +55,7 @@ impl World {
         let exists = number < self.particles.len();
         if exists {
             self.particles.remove(number);
+            self.bodies.iter_mut().for_each(|(_, b)| b.pushed = None);
             self.wake_all();
         }
         exists

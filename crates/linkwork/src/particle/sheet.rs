@@ -125,37 +125,75 @@ impl Sheets {
         if self.triangles.is_empty() {
             return 0;
         }
+        let searched = v.to_vec();
         let mut pairs = self.candidates(x, v, h);
-        let mut touched = self.keep_apart(&mut pairs, v, w, h);
-        // the paths after the impulses: different ones may meet now
-        for round in 0..ROUNDS {
-            let mut zones = Zones::default();
+        let touched = self.keep_apart(&mut pairs, v, w, h);
+        touched + self.stop_pairs(pairs, searched, x, v, w, h)
+    }
+
+    /// Stops whatever meets on the way x + h v, without keeping a distance.
+    pub fn stop(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+        if self.triangles.is_empty() {
+            return 0;
+        }
+        let pairs = self.candidates(x, v, h);
+        self.stop_pairs(pairs, v.to_vec(), x, v, w, h)
+    }
+
+    /// The same, with pairs that were found for the velocities `searched`. It ends when nothing meets: what impulses do not
+    /// part becomes one zone after the other, and zones only grow.
+    fn stop_pairs(
+        &mut self,
+        mut pairs: Vec<Pair>,
+        mut searched: Vec<DVec3>,
+        x: &[DVec3],
+        v: &mut [DVec3],
+        w: &[f64],
+        h: f64,
+    ) -> u32 {
+        let mut touched = 0;
+        let mut zones = Zones::default();
+        // the round in which a particle's velocity changed last
+        let mut changed = vec![1_u32; v.len()];
+        for round in 1..=ROUNDS {
+            // pairs hold all that may meet as long as paths stay near those that were searched
+            let strayed = |i: usize| v[i].distance(searched[i]) * h > self.margin();
+            if (0..v.len()).any(strayed) {
+                pairs = self.candidates(x, v, h);
+                searched.copy_from_slice(v);
+                changed.fill(round);
+            }
             let mut hits = 0;
             for p in &pairs {
+                if p.who.iter().all(|&i| changed[i as usize] < round) {
+                    continue;
+                }
                 let Some((weight, normal)) = meeting(p, x, v, h) else { continue };
                 hits += 1;
-                if round >= IMPULSE_ROUNDS {
+                let speed: f64 = (0..4).map(|i| v[p.who[i] as usize].dot(normal) * weight[i]).sum();
+                let answer: f64 = (0..4).map(|i| weight[i] * weight[i] * w[p.who[i] as usize]).sum();
+                if round > IMPULSE_ROUNDS || speed >= 0.0 || answer <= 0.0 {
                     zones.join(&p.who);
-                } else {
-                    let speed: f64 = (0..4).map(|i| v[p.who[i] as usize].dot(normal) * weight[i]).sum();
-                    let answer: f64 = (0..4).map(|i| weight[i] * weight[i] * w[p.who[i] as usize]).sum();
-                    if speed < 0.0 && answer > 0.0 {
-                        for i in 0..4 {
-                            let who = p.who[i] as usize;
-                            v[who] += normal * (-1.05 * speed / answer * weight[i] * w[who]);
-                        }
-                    } else {
-                        zones.join(&p.who);
-                    }
+                    continue;
+                }
+                for i in 0..4 {
+                    let who = p.who[i] as usize;
+                    v[who] += normal * (-1.05 * speed / answer * weight[i] * w[who]);
+                    changed[who] = round + 1;
                 }
             }
             if hits == 0 {
                 break;
             }
             touched += hits;
-            zones.move_as_one(v, w);
+            zones.move_as_one(v, w, |i| changed[i] = round + 1);
         }
         touched
+    }
+
+    /// How far a path may stray from the one that was searched, m.
+    fn margin(&self) -> f64 {
+        (0.25 * self.thickness).max(1e-6)
     }
 
     /// Pairs of features that may come nearer than the thickness.
@@ -164,7 +202,7 @@ impl Sheets {
         let used: DVec3 = self.triangles.iter().map(|t| v[t[0] as usize]).sum();
         let mean = used / self.triangles.len() as f64;
         let triangles = std::mem::take(&mut self.triangles);
-        let grow = 0.5 * self.thickness;
+        let grow = 0.5 * self.thickness + self.margin();
         let ends: Vec<DVec3> = x.iter().zip(v).map(|(x, v)| *x + (*v - mean) * h).collect();
         let end = |i: u32| ends[i as usize];
         self.fit(
@@ -231,7 +269,7 @@ impl Sheets {
                 let points = part.clone().map(|k| p[k]).chain(part.map(|k| q[k]));
                 Bounds::of(points)
             };
-            if !around(0..first).grown(self.thickness).overlaps(&around(first..4)) {
+            if !around(0..first).grown(self.thickness + 2.0 * self.margin()).overlaps(&around(first..4)) {
                 return;
             }
             let (weight, offset) = nearest(p, edges);
@@ -239,7 +277,7 @@ impl Sheets {
             // edges that are nearest at an end: a vertex and a face are as near, unless these meet within the step
             let at_rim = edges && weight.contains(&0.0);
             if at_rim || distance > self.thickness {
-                let motion = 1.5 * reach(who, edges, v) * h;
+                let motion = reach(who, edges, v) * h + 2.0 * self.margin();
                 if distance > self.thickness + motion || (at_rim && distance > motion) {
                     return;
                 }
@@ -353,9 +391,10 @@ const PASSES: usize = 3;
 const SWEEPS: usize = 4;
 /// Part of a lacking distance that is made up in one step.
 const RECOVERY: f64 = 0.25;
-/// Rounds in which what still meets is stopped by impulses, and rounds altogether.
-const IMPULSE_ROUNDS: usize = 6;
-const ROUNDS: usize = 20;
+/// Rounds in which what still meets is stopped by impulses, and rounds altogether: zones that contain two things which move
+/// by themselves may never come to an end.
+const IMPULSE_ROUNDS: u32 = 6;
+const ROUNDS: u32 = 400;
 
 /// Whether all normals of a patch are within thirty degrees of their mean.
 fn is_flat(normal: DVec3, spread: f64) -> bool {
@@ -558,7 +597,7 @@ impl Zones {
     }
 
     /// The mean motion of each zone; that of what does not answer, if it has such.
-    fn move_as_one(mut self, v: &mut [DVec3], w: &[f64]) {
+    fn move_as_one(&mut self, v: &mut [DVec3], w: &[f64], mut moved: impl FnMut(usize)) {
         let all: Vec<u32> = self.parent.keys().copied().collect();
         let mut zones: std::collections::BTreeMap<u32, Vec<u32>> = Default::default();
         for i in all {
@@ -573,7 +612,12 @@ impl Zones {
                 momentum += v[i as usize] / w[i as usize];
             }
             let mean = held.map_or(momentum / mass, |&i| v[i as usize]);
-            members.iter().filter(|&&i| w[i as usize] > 0.0).for_each(|&i| v[i as usize] = mean);
+            for i in members.iter().map(|&i| i as usize) {
+                if w[i] > 0.0 && v[i] != mean {
+                    v[i] = mean;
+                    moved(i);
+                }
+            }
         }
     }
 }

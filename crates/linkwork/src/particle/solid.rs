@@ -3,7 +3,7 @@
 //! A particle's path is looked at in the frame of the solid, which moves with its velocity during the step, and followed
 //! until it comes within the particles' radius of the surface: nothing that is thin or fast is passed through.
 
-use super::implicit::Rider;
+use super::rider::Riders;
 use crate::collide::check;
 use crate::collide::narrow::Place;
 use crate::collide::parry::Bounds;
@@ -107,8 +107,8 @@ impl Solid {
     }
 
     /// Velocity of the solid at a point; of a body that answers, with its answer so far.
-    pub fn velocity(&self, p: DVec3, riders: &[Rider]) -> DVec3 {
-        match self.rider.and_then(|k| riders.get(k)) {
+    pub fn velocity(&self, p: DVec3, riders: &Riders) -> DVec3 {
+        match self.rider.and_then(|k| riders.bodies.get(k)) {
             Some(rider) => rider.point(p - self.center),
             None => self.v + self.w.cross(p - self.center),
         }
@@ -130,7 +130,7 @@ impl Solid {
     }
 
     /// Whether a particle that moves from `from` to `to` within `h` touches, seen from the solid as it moves.
-    pub fn hit(&self, from: DVec3, to: DVec3, h: f64, radius: f64, riders: &[Rider]) -> Option<Hit> {
+    pub fn hit(&self, from: DVec3, to: DVec3, h: f64, radius: f64, riders: &Riders) -> Option<Hit> {
         let end = to - self.velocity(to, riders) * h;
         if let Form::Plane = self.form {
             let n = self.place.r.z_axis;
