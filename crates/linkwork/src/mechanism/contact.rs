@@ -232,7 +232,7 @@ impl Mechanism {
         (0..self.layout.movable).map(|k| self.motion_of_hat(k, &sum[k])).collect()
     }
 
-    fn motion_of_hat(&self, k: usize, u: &Hat) -> (DVec3, DVec3) {
+    pub(super) fn motion_of_hat(&self, k: usize, u: &Hat) -> (DVec3, DVec3) {
         let i = &self.inertia[k];
         let v = DVec3::new(u[0], u[1], u[2]) * i.inv_sqrt_mass;
         (v, self.pose[k].r * (DVec3::new(u[3], u[4], u[5]) * i.inv_sqrt))

@@ -92,6 +92,7 @@ pub(crate) fn system(world: &World, p: &Particles, path: &str) -> Checked<System
         lines: b.lines,
         triangles: b.triangles,
         given: Vec::new(),
+        owed: Vec::new(),
     })
 }
 

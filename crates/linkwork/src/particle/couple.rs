@@ -42,6 +42,8 @@ pub(crate) struct SystemState {
     pub triangles: Vec<[u32; 3]>,
     /// What it gave to bodies in the last step: slot, impulse, moment.
     pub given: Vec<Impulse>,
+    /// What attached particles lost when they were put where their bodies are; these get it in the next step.
+    pub owed: Vec<Impulse>,
 }
 
 /// An impulse on a body: slot, impulse, moment about the centre of mass.
@@ -87,15 +89,15 @@ const FASTEST: f64 = 300.0;
 
 /// What is needed to undo a push.
 pub(crate) struct Undo {
-    systems: Vec<(Saved, Vec<Impulse>)>,
+    systems: Vec<(Saved, Vec<Impulse>, Vec<Impulse>)>,
     bodies: Vec<(u32, Option<Pushed>)>,
 }
 
 impl Undo {
     pub fn undo(self, world: &mut World) {
-        for (state, (saved, given)) in world.particles.iter_mut().zip(self.systems) {
+        for (state, (saved, given, owed)) in world.particles.iter_mut().zip(self.systems) {
             state.system.go_back(saved);
-            state.given = given;
+            (state.given, state.owed) = (given, owed);
         }
         for (slot, pushed) in self.bodies {
             if let Some(body) = world.bodies.at_mut(slot as usize) {
@@ -110,7 +112,7 @@ pub(crate) fn push(world: &mut World, mechanisms: &mut [Mechanism], h: f64) -> R
     if world.particles.is_empty() {
         return Ok(None);
     }
-    let saved = |s: &SystemState| (s.system.save(), s.given.clone());
+    let saved = |s: &SystemState| (s.system.save(), s.given.clone(), s.owed.clone());
     let mut undo = Undo { systems: world.particles.iter().map(saved).collect(), bodies: Vec::new() };
     for (slot, body) in world.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
         undo.bodies.push((slot.slot() as u32, body.pushed));
@@ -316,6 +318,12 @@ fn step_system(world: &World, state: &mut SystemState, answers: &mut Answers, h:
     answers.remember(&around, &units);
     state.given.clear();
     state.given.extend(units.riders.iter().zip(&around.riders.bodies).map(|(slot, r)| (*slot, r.impulse, r.moment)));
+    for owed in state.owed.drain(..) {
+        if let Some(given) = state.given.iter_mut().find(|g| g.0 == owed.0) {
+            given.1 += owed.1;
+            given.2 += owed.2;
+        }
+    }
     Ok(())
 }
 
@@ -332,8 +340,13 @@ pub(crate) fn settle(world: &mut World, pushed: Option<Undo>, moved: bool, h: f6
         for anchor in &state.anchors {
             let Some(body) = world.bodies.get(anchor.body) else { continue };
             let lever = body.q * anchor.local;
+            let (before, after) = (state.system.v[anchor.particle], body.v + body.w.cross(lever));
+            if body.is_dynamic() {
+                let lost = (before - after) * state.system.mass[anchor.particle];
+                state.owed.push((anchor.body.slot() as u32, lost, lever.cross(lost)));
+            }
             state.system.x[anchor.particle] = body.x + lever;
-            state.system.v[anchor.particle] = body.v + body.w.cross(lever);
+            state.system.v[anchor.particle] = after;
         }
         if !state.collides {
             continue;

@@ -124,8 +124,21 @@ impl Direct {
         if layout.flops > MOST_FLOPS {
             return false;
         }
-        layout.solve(matrix, holds, riders, z, of_units);
+        layout.factorise(matrix, holds, riders);
+        layout.solve(z, of_units);
         true
+    }
+
+    /// Factorises the system, for solves to come.
+    pub fn factorise(&mut self, matrix: &BlockMatrix, holds: &[Hold], riders: &Riders) {
+        self.lay_out(matrix, holds, riders).factorise(matrix, holds, riders);
+    }
+
+    /// Replaces residuals by changes of the unknowns, by the last factor.
+    pub fn apply(&mut self, z: &mut [DVec3], of_units: &mut [f64]) {
+        if let Some(layout) = &mut self.layout {
+            layout.solve(z, of_units);
+        }
     }
 }
 
@@ -185,14 +198,7 @@ impl Layout {
         }
     }
 
-    fn solve(
-        &mut self,
-        matrix: &BlockMatrix,
-        holds: &[Hold],
-        riders: &Riders,
-        z: &mut [DVec3],
-        of_units: &mut [f64],
-    ) {
+    fn factorise(&mut self, matrix: &BlockMatrix, holds: &[Hold], riders: &Riders) {
         let n = holds.len();
         let mut factor = self.factor.take().unwrap_or_else(|| Factor::new(&self.pattern));
         factor.clear();
@@ -205,7 +211,7 @@ impl Layout {
             }
         }
         let rows = self.pattern.sizes.iter().map(|s| *s as usize).sum();
-        let (mut reference, mut x) = (vec![0.0; rows], vec![0.0; rows]);
+        let mut reference = vec![0.0; rows];
         for node in 0..n + self.nodes.len() {
             let (m, k) = (if node < n { 3 } else { self.nodes[node - n].1 }, self.place[node]);
             let Some(tile) = factor.target(k, k) else { continue };
@@ -232,15 +238,26 @@ impl Layout {
             for r in 0..m {
                 reference[row + r] = values[tile + r * m + r];
             }
+        }
+        factor.factor(&reference, 1e-14);
+        self.factor = Some(factor);
+    }
+
+    fn solve(&mut self, z: &mut [DVec3], of_units: &mut [f64]) {
+        let n = z.len();
+        let Some(factor) = &mut self.factor else { return };
+        let rows = self.pattern.sizes.iter().map(|s| *s as usize).sum();
+        let mut x = vec![0.0; rows];
+        for node in 0..n + self.nodes.len() {
+            let row = self.first_row[node] as usize;
             match node < n {
                 true => z[node].write_to_slice(&mut x[row..]),
                 false => {
-                    let first = self.nodes[node - n].0;
+                    let (first, m) = self.nodes[node - n];
                     x[row..row + m].copy_from_slice(&of_units[first..first + m]);
                 }
             }
         }
-        factor.factor(&reference, 1e-14);
         factor.solve(&mut x);
         for node in 0..n + self.nodes.len() {
             let row = self.first_row[node] as usize;
@@ -252,7 +269,6 @@ impl Layout {
                 }
             }
         }
-        self.factor = Some(factor);
     }
 }
 

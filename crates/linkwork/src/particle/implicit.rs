@@ -25,10 +25,12 @@ use super::coarse::Coarse;
 use super::direct::Direct;
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
+use super::press::Press;
 use super::rider::Riders;
 use super::solid::Solid;
+use super::solve::{ACCURACY, note_impulses, solve};
 use super::{Motion, ParticleReport, ParticleSystem};
-use glam::{DMat3, DVec3};
+use glam::DVec3;
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -76,10 +78,12 @@ pub(super) enum Hold {
 /// Working memory and what is remembered from step to step.
 #[derive(Default)]
 pub(super) struct Implicit {
-    matrix: BlockMatrix,
-    right: Vec<DVec3>,
-    direct: Direct,
-    coarse: Coarse,
+    pub matrix: BlockMatrix,
+    pub right: Vec<DVec3>,
+    pub direct: Direct,
+    pub coarse: Coarse,
+    /// Faces of cloth that solids may press.
+    pub presses: Vec<Press>,
     /// Contacts that held at the end of the last step, by particle: the solid's key.
     pub held: Vec<u32>,
 }
@@ -92,19 +96,47 @@ impl Clone for Implicit {
 }
 
 const NONE: u32 = u32::MAX;
-/// Residual relative to the right-hand side, in the norm of the preconditioner: what friction and contact do not notice.
-const ACCURACY: f64 = 1e-3;
-/// At rest the right-hand side vanishes; velocities need not be known better than the accuracy times this, m/s.
-const SLOW: f64 = 0.05;
 /// Iterations of the projected method, which has no other way out.
 const MOST_ITERATIONS: usize = 400;
-/// Iterations before a factorisation is tried, where that is bearable; where it is not, what has been found is taken: it
-/// is nearer to the minimum of the step's energy than the start was, so that nothing explodes.
-const PATIENCE: usize = 120;
 /// Solves to find out which contacts hold.
 const MOST_ROUNDS: usize = 3;
+/// The same where forces act on one side only.
+const MOST_DECISIONS: usize = 8;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
+
+impl Implicit {
+    /// A v, with the velocities of riders that press on faces.
+    pub fn product(&self, v: &[DVec3], riders: &Riders) -> Vec<DVec3> {
+        let mut product = vec![DVec3::ZERO; v.len()];
+        self.matrix.multiply(v, &mut product);
+        if self.presses.iter().any(|p| p.active && p.rider.is_some()) {
+            let bodies = riders.velocities();
+            for p in self.presses.iter().filter(|p| p.active) {
+                let body = p.kappa * p.of_body(&bodies);
+                (0..3).for_each(|i| product[p.who[i]] -= p.normal * (p.weight[i] * body));
+            }
+        }
+        product
+    }
+
+    /// Lets faces go that are pulled, once they are `solved`, and takes up those that would come too near; false if there
+    /// are none of either.
+    fn press(&mut self, v: &[DVec3], riders: &Riders, solved: bool) -> bool {
+        let bodies = riders.velocities();
+        let mut changed = false;
+        for p in &mut self.presses {
+            let push = p.impulse(v, &bodies);
+            let wanted = if p.active && !solved { true } else { push > 0.0 };
+            if wanted != p.active {
+                p.active = wanted;
+                p.enter(&mut self.matrix, &mut self.right, if wanted { 1.0 } else { -1.0 });
+                changed = true;
+            }
+        }
+        changed
+    }
+}
 
 impl ParticleSystem {
     pub(super) fn implicit_step(&mut self, h: f64, around: &mut Surroundings) -> ParticleReport {
@@ -112,6 +144,7 @@ impl ParticleSystem {
         let n = self.x.len();
         let mut report = ParticleReport::default();
         let mut work = std::mem::take(&mut self.implicit);
+        work.presses.clear();
         self.lambda.fill(0.0);
         self.add_forces();
         // scripts and nails give velocities
@@ -130,14 +163,8 @@ impl ParticleSystem {
                 Motion::Free | Motion::Driven(_) => {}
             }
         }
-        // M v₀ + h f₀ − h ∂f/∂v v₀
-        work.right.clear();
-        work.right.extend((0..n).map(|i| self.v[i] * self.mass[i] + self.f[i] * h));
-        let at = super::Points { x: &self.x, v: &self.v, mass: &self.mass, time: self.time };
-        let forces = &self.forces;
-        work.matrix.assemble(&self.mass, &self.v, h, &mut work.right, |slopes| {
-            forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
-        });
+        let given: Vec<DVec3> = self.v.clone();
+        let mut decided = self.assemble(h, &mut work, &given, &given);
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
@@ -152,27 +179,40 @@ impl ParticleSystem {
         }
         let held = self.multipliers.total > 0;
         work.held.resize(n, NONE);
-        if !held {
-            self.resume_contacts(h, around, &mut holds, &work.held);
-        }
         let mut v = self.v.clone();
-        let rounds = if around.solids.is_empty() || held { 1 } else { MOST_ROUNDS };
+        if !held && !around.solids.is_empty() {
+            self.resume_contacts(h, around, &mut holds, &work.held);
+            work.presses = self.faces_near(h, around, &work.matrix);
+            work.press(&v, &around.riders, false);
+        }
+        let rounds = match (held || around.solids.is_empty(), decided.is_empty()) {
+            (true, true) => 1,
+            (false, true) => MOST_ROUNDS,
+            (_, false) => MOST_DECISIONS,
+        };
         for round in 0..rounds {
             report.iterations += match held {
                 true => self.projected_solve(h, &work, &holds, around, &mut v),
                 false => solve(&mut work, &holds, &mut around.riders, &mut v),
             };
-            if held {
+            if !held {
+                note_impulses(&work, &holds, &mut around.riders, &v);
+            }
+            let mut changed = false;
+            if !held && !around.solids.is_empty() {
+                changed = self.change_contacts(h, around, &mut holds, &mut work, &v);
+            }
+            let last = round + 1 == rounds;
+            if !decided.is_empty() && !last {
+                let again = self.assemble(h, &mut work, &given, &v);
+                changed |= again != decided;
+                decided = again;
+            }
+            if !changed {
                 break;
             }
-            let solved = holds.clone();
-            if around.solids.is_empty() || !self.change_contacts(h, around, &mut holds, &work, &v) {
-                note_impulses(&work, &solved, &mut around.riders, &v);
-                break;
-            }
-            if round + 1 == rounds {
+            if last && !held {
                 // enough of trying: what would pass is stopped by itself
-                note_impulses(&work, &solved, &mut around.riders, &v);
                 self.keep_out(around, &holds, &mut v);
             }
         }
@@ -226,6 +266,20 @@ impl ParticleSystem {
         report
     }
 
+    /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A. Returns what one-sided forces decided.
+    fn assemble(&self, h: f64, work: &mut Implicit, given: &[DVec3], end: &[DVec3]) -> Vec<bool> {
+        work.right.clear();
+        work.right.extend((0..given.len()).map(|i| given[i] * self.mass[i] + self.f[i] * h));
+        let at = super::Points { x: &self.x, v: given, mass: &self.mass, time: self.time };
+        let decided = work.matrix.assemble(&self.mass, (given, end), h, &mut work.right, |slopes| {
+            self.forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
+        });
+        for p in work.presses.iter().filter(|p| p.active) {
+            p.enter(&mut work.matrix, &mut work.right, 1.0);
+        }
+        decided
+    }
+
     /// What touches now and touched before holds from the start, which saves a solve.
     fn resume_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], held: &[u32]) {
         for i in 0..holds.len() {
@@ -241,10 +295,16 @@ impl ParticleSystem {
     }
 
     /// Lets contacts go that pull, and takes up those that would be passed; false if there are none of either.
-    fn change_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], work: &Implicit, v: &[DVec3]) -> bool {
+    fn change_contacts(
+        &self,
+        h: f64,
+        around: &Surroundings,
+        holds: &mut [Hold],
+        work: &mut Implicit,
+        v: &[DVec3],
+    ) -> bool {
         let mut changed = false;
-        let mut product = vec![DVec3::ZERO; v.len()];
-        work.matrix.multiply(v, &mut product);
+        let product = work.product(v, &around.riders);
         let reach = self.radius + 1e-6;
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
@@ -284,16 +344,16 @@ impl ParticleSystem {
                 _ => {}
             }
         }
-        changed
+        changed | work.press(v, &around.riders, true)
     }
 
     /// Friction: sliding is taken off by at most μ times the normal impulse.
     fn rub(&self, around: &mut Surroundings, holds: &[Hold], work: &Implicit, v: &mut [DVec3]) {
+        self.rub_faces(around, work, v);
         if !holds.iter().any(|h| matches!(h, Hold::Contact { .. })) {
             return;
         }
-        let mut product = vec![DVec3::ZERO; v.len()];
-        work.matrix.multiply(v, &mut product);
+        let product = work.product(v, &around.riders);
         for i in 0..holds.len() {
             let Hold::Contact { normal, solid, rider, .. } = holds[i] else { continue };
             let push = (product[i] - work.right[i]).dot(normal);
@@ -313,6 +373,34 @@ impl ParticleSystem {
             let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
             v[i] += impulse * self.w[i];
             if let Some((k, lever)) = rider {
+                around.riders.push(k, -impulse, lever);
+            }
+        }
+    }
+
+    /// The same for faces that are pressed.
+    fn rub_faces(&self, around: &mut Surroundings, work: &Implicit, v: &mut [DVec3]) {
+        let bodies = around.riders.velocities();
+        let presses: Vec<(Press, f64)> = work.presses.iter().map(|p| (*p, p.impulse(v, &bodies))).collect();
+        for (p, push) in presses.into_iter().filter(|(p, push)| p.active && *push > 0.0) {
+            let solid = &around.solids[p.solid];
+            let own: DVec3 = (0..3).map(|i| v[p.who[i]] * p.weight[i]).sum();
+            let relative = own - solid.velocity(p.at, &around.riders);
+            let along = relative - p.normal * relative.dot(p.normal);
+            let slide = along.length();
+            if slide < 1e-12 {
+                continue;
+            }
+            let of_body = p.rider.map_or(0.0, |(k, lever)| around.riders.answer(k, lever, along / slide));
+            let answer = of_body + (0..3).map(|i| p.weight[i] * p.weight[i] * self.w[p.who[i]]).sum::<f64>();
+            if answer <= 0.0 {
+                continue;
+            }
+            let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
+            for i in 0..3 {
+                v[p.who[i]] += impulse * (p.weight[i] * self.w[p.who[i]]);
+            }
+            if let Some((k, lever)) = p.rider {
                 around.riders.push(k, -impulse, lever);
             }
         }
@@ -441,288 +529,4 @@ fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -
     let rider = solid.rider.map(|k| (k, x - solid.center));
     let given = normal.dot(solid.velocity(x, &Riders::default()));
     Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider }
-}
-
-/// A vector of reduced unknowns: particles, and coordinates of units of riders.
-#[derive(Clone, Default)]
-struct Reduced {
-    z: Vec<DVec3>,
-    units: Vec<f64>,
-}
-
-impl Reduced {
-    fn dot(&self, other: &Reduced) -> f64 {
-        let particles: f64 = self.z.iter().zip(&other.z).map(|(a, b)| a.dot(*b)).sum();
-        let units: f64 = self.units.iter().zip(&other.units).map(|(a, b)| a * b).sum();
-        particles + units
-    }
-
-    /// self = other + s self.
-    fn follow(&mut self, other: &Reduced, s: f64) {
-        for (a, b) in self.z.iter_mut().zip(&other.z) {
-            *a = *b + *a * s;
-        }
-        for (a, b) in self.units.iter_mut().zip(&other.units) {
-            *a = *b + *a * s;
-        }
-    }
-}
-
-/// Particles and riders side by side, with working memory for what goes from one to the other.
-struct Between<'a> {
-    holds: &'a [Hold],
-    /// Velocities of riders, or impulses on them.
-    of_bodies: Vec<(DVec3, DVec3)>,
-}
-
-impl Between<'_> {
-    /// v = S z + T y.
-    fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
-        riders.motions_of(&u.units, &mut self.of_bodies);
-        let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
-        for ((v, hold), z) in v.iter_mut().zip(self.holds).zip(&u.z) {
-            *v = match *hold {
-                Hold::Free => *z,
-                Hold::Fixed => DVec3::ZERO,
-                Hold::Contact { normal, rider, .. } => {
-                    let along = *z - normal * normal.dot(*z);
-                    rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
-                }
-                Hold::Attached { rider, lever, .. } => point(rider, lever),
-            };
-        }
-    }
-
-    /// (Sᵀ f, Tᵀ f), the latter added to the units.
-    fn reduce(&mut self, riders: &Riders, f: &[DVec3], out: &mut Reduced) {
-        self.of_bodies.clear();
-        self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
-        let on_bodies = &mut self.of_bodies;
-        let mut push = |k: usize, lever: DVec3, f: DVec3| {
-            on_bodies[k].0 += f;
-            on_bodies[k].1 += lever.cross(f);
-        };
-        for ((out, hold), f) in out.z.iter_mut().zip(self.holds).zip(f) {
-            *out = match *hold {
-                Hold::Free => *f,
-                Hold::Fixed => DVec3::ZERO,
-                Hold::Contact { normal, rider, .. } => {
-                    let across = normal * normal.dot(*f);
-                    if let Some((k, lever)) = rider {
-                        push(k, lever, across);
-                    }
-                    *f - across
-                }
-                Hold::Attached { rider, lever, .. } => {
-                    push(rider, lever, *f);
-                    DVec3::ZERO
-                }
-            };
-        }
-        riders.gather(&self.of_bodies, &mut out.units);
-    }
-}
-
-/// What particles do to riders at the velocities found: the part of b − A v that the particles themselves do not follow.
-fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders, v: &[DVec3]) {
-    if riders.bodies.is_empty() {
-        return;
-    }
-    let mut product = vec![DVec3::ZERO; v.len()];
-    work.matrix.multiply(v, &mut product);
-    for i in 0..holds.len() {
-        let lost = work.right[i] - product[i];
-        match holds[i] {
-            Hold::Contact { normal, rider: Some((k, lever)), .. } => riders.note(k, normal * normal.dot(lost), lever),
-            Hold::Attached { rider, lever, .. } => riders.note(rider, lost, lever),
-            _ => {}
-        }
-    }
-}
-
-/// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
-fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) -> u32 {
-    let n = v.len();
-    for i in 0..n {
-        match holds[i] {
-            Hold::Free | Hold::Fixed => {}
-            Hold::Contact { normal, target, given, rider, .. } => {
-                let at = rider.map_or(given, |(k, lever)| normal.dot(riders.point(k, lever)));
-                v[i] += normal * (target + at - normal.dot(v[i]));
-            }
-            Hold::Attached { rider, lever, drift } => v[i] = riders.point(rider, lever) + drift,
-        }
-    }
-    let matrix = &work.matrix;
-    let mut between = Between { holds, of_bodies: Vec::new() };
-    let mut q = vec![DVec3::ZERO; n];
-    matrix.multiply(v, &mut q);
-    let residual: Vec<DVec3> = (0..n).map(|i| work.right[i] - q[i]).collect();
-    let zero = Reduced { z: vec![DVec3::ZERO; n], units: vec![0.0; riders.size] };
-    let mut r = zero.clone();
-    riders.lacking(&mut r.units);
-    between.reduce(riders, &residual, &mut r);
-
-    if work.direct.is_cheap(matrix, holds, riders) {
-        let mut u = r;
-        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
-        add(&mut between, &u, &mut q, v, riders);
-        return 1;
-    }
-    let moves: Vec<bool> = holds.iter().map(|h| matches!(h, Hold::Free | Hold::Contact { .. })).collect();
-    let coarse = work.coarse.prepare(matrix, &moves).then_some(&mut work.coarse);
-    let mut precondition = Preconditioner::new(matrix, holds, riders, coarse);
-    let mut right = zero.clone();
-    between.reduce(riders, &work.right, &mut right);
-    let mut z = zero.clone();
-    precondition.apply(holds, riders, &right, &mut z);
-    let size = right.dot(&z);
-    precondition.apply(holds, riders, &r, &mut z);
-    let mut rho = r.dot(&z);
-    let slow = SLOW * SLOW * matrix.masses;
-    let goal = ACCURACY * ACCURACY * size.max(slow);
-    let mut d = z.clone();
-    let (mut p, mut reduced) = (vec![DVec3::ZERO; n], zero);
-    let mut moved = vec![0.0; riders.size];
-    let mut iterations = 0;
-    while rho > goal {
-        if iterations >= PATIENCE {
-            let mut u = r;
-            riders.shift_all(&moved, 1.0);
-            moved.fill(0.0);
-            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units) {
-                add(&mut between, &u, &mut q, v, riders);
-            }
-            break;
-        }
-        between.expand(riders, &d, &mut p);
-        matrix.multiply(&p, &mut q);
-        let particles: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
-        let curvature = particles + d.units.iter().map(|d| d * d).sum::<f64>();
-        if curvature <= 0.0 {
-            break;
-        }
-        reduced.units.copy_from_slice(&d.units);
-        between.reduce(riders, &q, &mut reduced);
-        let step = rho / curvature;
-        for i in 0..n {
-            v[i] += p[i] * step;
-            r.z[i] -= reduced.z[i] * step;
-        }
-        for k in 0..moved.len() {
-            moved[k] += d.units[k] * step;
-            r.units[k] -= reduced.units[k] * step;
-        }
-        precondition.apply(holds, riders, &r, &mut z);
-        let next = r.dot(&z);
-        d.follow(&z, next / rho);
-        rho = next;
-        iterations += 1;
-    }
-    riders.shift_all(&moved, 1.0);
-    iterations as u32
-}
-
-/// Adds a change of the unknowns.
-fn add(between: &mut Between, u: &Reduced, p: &mut [DVec3], v: &mut [DVec3], riders: &mut Riders) {
-    between.expand(riders, u, p);
-    for i in 0..v.len() {
-        v[i] += p[i];
-    }
-    riders.shift_all(&u.units, 1.0);
-}
-
-/// Inverses of the diagonal blocks; of a unit with all that hangs on it; and the coarse level.
-struct Preconditioner<'a> {
-    particles: Vec<DMat3>,
-    units: Vec<Cholesky>,
-    coarse: Option<&'a mut Coarse>,
-}
-
-impl<'a> Preconditioner<'a> {
-    fn new(matrix: &BlockMatrix, holds: &[Hold], riders: &Riders, coarse: Option<&'a mut Coarse>) -> Self {
-        let mut blocks: Vec<Vec<Vec<f64>>> = riders
-            .units
-            .iter()
-            .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
-            .collect();
-        for i in 0..holds.len() {
-            let (k, lever, along) = match holds[i] {
-                Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
-                Hold::Attached { rider, lever, .. } => (rider, lever, None),
-                _ => continue,
-            };
-            let a = matrix.diagonal[i];
-            let columns: Vec<DVec3> =
-                riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
-            let block = &mut blocks[riders.bodies[k].unit];
-            for (p, row) in block.iter_mut().enumerate() {
-                let answer = a * columns[p];
-                row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
-            }
-        }
-        Preconditioner {
-            particles: matrix.diagonal.iter().map(|d| d.inverse()).collect(),
-            units: blocks.into_iter().map(Cholesky::of).collect(),
-            coarse,
-        }
-    }
-
-    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
-        for i in 0..holds.len() {
-            z.z[i] = self.particles[i] * r.z[i];
-        }
-        if let Some(coarse) = &mut self.coarse {
-            coarse.add(&r.z, &mut z.z);
-        }
-        for (z, hold) in z.z.iter_mut().zip(holds) {
-            *z = match hold {
-                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
-                Hold::Free => *z,
-                Hold::Fixed | Hold::Attached { .. } => DVec3::ZERO,
-            };
-        }
-        z.units.copy_from_slice(&r.units);
-        for (unit, factor) in riders.units.iter().zip(&self.units) {
-            factor.solve(&mut z.units[unit.first..unit.first + unit.z.len()]);
-        }
-    }
-}
-
-/// A small dense Cholesky factor, by rows of its lower triangle.
-struct Cholesky(Vec<Vec<f64>>);
-
-impl Cholesky {
-    /// Of a positive definite matrix.
-    fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
-        for i in 0..a.len() {
-            for j in 0..=i {
-                let (above, here) = a.split_at_mut(i);
-                let row = &mut here[0];
-                let other: &[f64] = if j < i { &above[j] } else { &[] };
-                let mut sum = row[j];
-                for k in 0..j {
-                    sum -= row[k] * if j < i { other[k] } else { row[k] };
-                }
-                row[j] = if j < i { sum / other[j] } else { sum.max(f64::MIN_POSITIVE).sqrt() };
-            }
-        }
-        Cholesky(a)
-    }
-
-    fn solve(&self, x: &mut [f64]) {
-        let l = &self.0;
-        for i in 0..x.len() {
-            for k in 0..i {
-                x[i] -= l[i][k] * x[k];
-            }
-            x[i] /= l[i][i];
-        }
-        for i in (0..x.len()).rev() {
-            x[i] /= l[i][i];
-            for k in 0..i {
-                x[k] -= l[i][k] * x[i];
-            }
-        }
-    }
 }

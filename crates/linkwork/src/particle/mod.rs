@@ -57,6 +57,7 @@ mod cloth;
 pub use cloth::{ClothMaterial, grid};
 
 mod bending;
+mod press;
 mod sheet;
 
 pub(crate) mod compile;
@@ -69,6 +70,7 @@ mod direct;
 mod explicit;
 pub(crate) mod implicit;
 mod rider;
+mod solve;
 mod system_of_equations;
 
 use crate::error::SceneError;
@@ -165,6 +167,9 @@ pub struct ParticleSystem {
     multipliers: Multipliers,
     implicit: implicit::Implicit,
     sheets: sheet::Sheets,
+    /// Triangles of all cloth, and their longest edge at rest, m.
+    faces: Vec<[u32; 3]>,
+    longest_edge: f64,
     /// Positions and velocities at the start of the present step.
     start: (Vec<DVec3>, Vec<DVec3>),
 }
@@ -230,6 +235,8 @@ impl ParticleSystem {
             multipliers: Multipliers::default(),
             implicit: implicit::Implicit::default(),
             sheets: sheet::Sheets::default(),
+            faces: Vec::new(),
+            longest_edge: 0.0,
             start: Default::default(),
         }
     }

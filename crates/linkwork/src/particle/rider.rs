@@ -149,6 +149,16 @@ impl Riders {
         }
     }
 
+    /// Present velocities of every body.
+    pub fn velocities(&self) -> Vec<(DVec3, DVec3)> {
+        self.bodies.iter().map(|b| (b.v, b.w)).collect()
+    }
+
+    /// Forgets what was noted.
+    pub fn forget_notes(&mut self) {
+        self.bodies.iter_mut().for_each(|b| (b.impulse, b.moment) = (DVec3::ZERO, DVec3::ZERO));
+    }
+
     /// Linear and angular velocity of every body for coordinates.
     pub fn motions_of(&self, coordinates: &[f64], out: &mut Vec<(DVec3, DVec3)>) {
         out.clear();

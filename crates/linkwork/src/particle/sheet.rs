@@ -17,9 +17,13 @@ use glam::DVec3;
 pub(super) struct Sheets {
     triangles: Vec<[u32; 3]>,
     /// Vertices and edges of each triangle that no earlier triangle has, as bits.
+    /// Edges and twice the area of each triangle at rest.
+    at_rest: Vec<([f64; 3], f64)>,
     own_vertices: Vec<u8>,
     own_edges: Vec<u8>,
     nodes: Vec<Node>,
+    /// Boxes around the paths of the vertices within the step.
+    paths: Vec<Bounds>,
     thickness: f64,
     friction: f64,
 }
@@ -72,9 +76,12 @@ impl Sheets {
         split(&mut order, &center, &pieces, &mut nodes);
         self.nodes = nodes;
         let triangles = std::mem::take(&mut self.triangles);
-        self.fit(&triangles, |t| Bounds::of(t.iter().map(|&i| x[i as usize])), |_| (DVec3::Z, 0.0));
+        self.fit(&triangles, |t| Bounds::of(t.iter().map(|&i| x[i as usize])), |_, _| (DVec3::Z, 0.0));
         self.triangles = triangles;
         self.nodes.iter_mut().for_each(|n| n.rest = n.bounds.grown(1e-9));
+        let measure = |t: &[u32; 3]| size(t.map(|i| x[i as usize]));
+        let known = self.at_rest.len();
+        self.at_rest.extend(self.triangles[known..].iter().map(measure));
         self.own_vertices = vec![0; count];
         self.own_edges = vec![0; count];
         let mut seen = vec![false; x.len()];
@@ -100,14 +107,14 @@ impl Sheets {
         &mut self,
         triangles: &[[u32; 3]],
         bounds: impl Fn(&[u32; 3]) -> Bounds,
-        normals: impl Fn(&[u32; 3]) -> (DVec3, f64),
+        normals: impl Fn(&[u32; 3], usize) -> (DVec3, f64),
     ) {
         for k in (0..self.nodes.len()).rev() {
             let node = self.nodes[k];
             let (b, n) = match node.child {
                 NONE => {
                     let t = &triangles[node.other as usize];
-                    (bounds(t), normals(t))
+                    (bounds(t), normals(t, node.other as usize))
                 }
                 _ => {
                     let (a, b) = (&self.nodes[node.child as usize], &self.nodes[node.other as usize]);
@@ -201,21 +208,28 @@ impl Sheets {
         // only motion against the rest of the cloth counts
         let used: DVec3 = self.triangles.iter().map(|t| v[t[0] as usize]).sum();
         let mean = used / self.triangles.len() as f64;
-        let triangles = std::mem::take(&mut self.triangles);
+        let (triangles, at_rest) = (std::mem::take(&mut self.triangles), std::mem::take(&mut self.at_rest));
         let grow = 0.5 * self.thickness + self.margin();
         let ends: Vec<DVec3> = x.iter().zip(v).map(|(x, v)| *x + (*v - mean) * h).collect();
         let end = |i: u32| ends[i as usize];
+        let mut paths = std::mem::take(&mut self.paths);
+        paths.clear();
+        paths.extend(x.iter().zip(&ends).map(|(a, b)| Bounds { low: a.min(*b), high: a.max(*b) }));
         self.fit(
             &triangles,
-            |t| Bounds::of(t.iter().flat_map(|&i| [x[i as usize], end(i)])).grown(grow),
-            |t| {
+            |t| around(&paths, *t).grown(grow),
+            |t, number| {
                 let area = |p: [DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
                 let (a, b) = (area(t.map(|i| x[i as usize])), area(t.map(end)));
                 let middle = (a + b) * 0.5;
+                let squeezed = |p| is_squeezed(size(p), &at_rest[number]);
+                if squeezed(t.map(|i| x[i as usize])) || squeezed(t.map(end)) {
+                    return (middle, ANY_NORMAL);
+                }
                 (middle, a.distance(middle))
             },
         );
-        self.triangles = triangles;
+        (self.triangles, self.at_rest, self.paths) = (triangles, at_rest, paths);
         let mut pairs = Vec::new();
         let mut stack = vec![(0_u32, 0_u32)];
         while let Some((a, b)) = stack.pop() {
@@ -238,7 +252,7 @@ impl Sheets {
             }
             match (na.child, nb.child) {
                 (NONE, NONE) => {
-                    self.features((na.other as usize, nb.other as usize), x, &ends, v, h, &mut pairs);
+                    self.features((na.other as usize, nb.other as usize), x, v, h, &mut pairs);
                 }
                 (NONE, _) => stack.extend([(a, nb.child), (a, nb.other)]),
                 (_, NONE) => stack.extend([(na.child, b), (na.other, b)]),
@@ -251,27 +265,10 @@ impl Sheets {
         pairs
     }
 
-    fn features(
-        &self,
-        (s, t): (usize, usize),
-        x: &[DVec3],
-        ends: &[DVec3],
-        v: &[DVec3],
-        h: f64,
-        pairs: &mut Vec<Pair>,
-    ) {
+    fn features(&self, (s, t): (usize, usize), x: &[DVec3], v: &[DVec3], h: f64, pairs: &mut Vec<Pair>) {
+        let near = DVec3::splat(self.thickness + 2.0 * self.margin());
         let mut consider = |who: [u32; 4], edges: bool| {
-            let p = who.map(|i| x[i as usize]);
-            let q = who.map(|i| ends[i as usize]);
-            // boxes around their motions first: most features of two triangles that are near are not near themselves
-            let first = if edges { 2 } else { 1 };
-            let around = |part: std::ops::Range<usize>| {
-                let points = part.clone().map(|k| p[k]).chain(part.map(|k| q[k]));
-                Bounds::of(points)
-            };
-            if !around(0..first).grown(self.thickness + 2.0 * self.margin()).overlaps(&around(first..4)) {
-                return;
-            }
+            let p = [x[who[0] as usize], x[who[1] as usize], x[who[2] as usize], x[who[3] as usize]];
             let (weight, offset) = nearest(p, edges);
             let distance = offset.length();
             // edges that are nearest at an end: a vertex and a face are as near, unless these meet within the step
@@ -286,7 +283,6 @@ impl Sheets {
                 true => offset / distance,
                 // in one place: along what is across both
                 false => {
-                    let p = who.map(|i| x[i as usize]);
                     let across =
                         if edges { (p[1] - p[0]).cross(p[3] - p[2]) } else { (p[2] - p[1]).cross(p[3] - p[1]) };
                     across.normalize_or(DVec3::Z)
@@ -295,19 +291,36 @@ impl Sheets {
             pairs.push(Pair { who, edges, weight, normal, distance, impulse: 0.0 });
         };
         for (one, other) in [(s, t), (t, s)] {
+            let own = self.own_vertices[one];
+            if own == 0 {
+                continue;
+            }
+            // boxes around their motions first: most features of two triangles that are near are not near themselves
             let face = self.triangles[other];
-            for k in (0..3).filter(|k| self.own_vertices[one] >> k & 1 == 1) {
+            let of_face = around(&self.paths, face);
+            for k in 0..3 {
                 let vertex = self.triangles[one][k];
-                if !face.contains(&vertex) {
+                if own >> k & 1 == 1
+                    && are_near(&self.paths[vertex as usize], &of_face, near)
+                    && !face.contains(&vertex)
+                {
                     consider([vertex, face[0], face[1], face[2]], false);
                 }
             }
         }
-        for k in (0..3).filter(|k| self.own_edges[s] >> k & 1 == 1) {
-            let (a, b) = (self.triangles[s][k], self.triangles[s][(k + 1) % 3]);
-            for l in (0..3).filter(|l| self.own_edges[t] >> l & 1 == 1) {
-                let (c, d) = (self.triangles[t][l], self.triangles[t][(l + 1) % 3]);
-                if a != c && a != d && b != c && b != d {
+        let (own_s, own_t) = (self.own_edges[s], self.own_edges[t]);
+        if own_s == 0 || own_t == 0 {
+            return;
+        }
+        let edge = |triangle: usize, k: usize| (self.triangles[triangle][k], self.triangles[triangle][(k + 1) % 3]);
+        let path = |(a, b): (u32, u32)| joined(&self.paths[a as usize], &self.paths[b as usize]);
+        let others = [0, 1, 2].map(|l| path(edge(t, l)));
+        for k in (0..3).filter(|k| own_s >> k & 1 == 1) {
+            let (a, b) = edge(s, k);
+            let of_edge = path((a, b));
+            for l in (0..3).filter(|l| own_t >> l & 1 == 1) {
+                let (c, d) = edge(t, l);
+                if are_near(&of_edge, &others[l], near) && a != c && a != d && b != c && b != d {
                     consider([a, b, c, d], true);
                 }
             }
@@ -377,6 +390,20 @@ impl Sheets {
     }
 }
 
+fn joined(a: &Bounds, b: &Bounds) -> Bounds {
+    Bounds { low: a.low.min(b.low), high: a.high.max(b.high) }
+}
+
+/// The box around the paths of a triangle.
+fn around(paths: &[Bounds], [a, b, c]: [u32; 3]) -> Bounds {
+    joined(&joined(&paths[a as usize], &paths[b as usize]), &paths[c as usize])
+}
+
+/// Whether two boxes are nearer than a distance along every axis.
+fn are_near(a: &Bounds, b: &Bounds, near: DVec3) -> bool {
+    (a.low - near).cmple(b.high).all() && (b.low - near).cmple(a.high).all()
+}
+
 /// An impulse between the two features of a pair.
 fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64]) {
     for i in 0..4 {
@@ -395,6 +422,23 @@ const RECOVERY: f64 = 0.25;
 /// by themselves may never come to an end.
 const IMPULSE_ROUNDS: u32 = 6;
 const ROUNDS: u32 = 400;
+
+/// Radius of a ball that holds all normals there are.
+const ANY_NORMAL: f64 = 4.0;
+/// Part of its edges and of its area that a triangle keeps where a flat patch cannot meet itself.
+const KEPT: f64 = 0.5;
+
+/// Lengths of the edges and twice the area.
+fn size(p: [DVec3; 3]) -> ([f64; 3], f64) {
+    let edges = [p[0].distance(p[1]), p[1].distance(p[2]), p[2].distance(p[0])];
+    (edges, (p[1] - p[0]).cross(p[2] - p[0]).length())
+}
+
+/// Whether a triangle is so much smaller than at rest that its neighbours may meet in its plane: then equal normals say
+/// nothing about the patch.
+fn is_squeezed(now: ([f64; 3], f64), rest: &([f64; 3], f64)) -> bool {
+    now.1 < KEPT * rest.1 || (0..3).any(|k| now.0[k] < KEPT * rest.0[k])
+}
 
 /// Whether all normals of a patch are within thirty degrees of their mean.
 fn is_flat(normal: DVec3, spread: f64) -> bool {
@@ -477,9 +521,10 @@ fn pieces(triangles: &[[u32; 3]], vertices: usize) -> Vec<u32> {
 
 /// How fast two features can come towards each other.
 fn reach(who: [u32; 4], edges: bool, v: &[DVec3]) -> f64 {
-    let u = who.map(|i| v[i as usize]);
+    let u = [v[who[0] as usize], v[who[1] as usize], v[who[2] as usize], v[who[3] as usize]];
     let mean = (u[0] + u[1] + u[2] + u[3]) * 0.25;
-    let s = u.map(|u| u.distance_squared(mean));
+    let from = |k: usize| u[k].distance_squared(mean);
+    let s = [from(0), from(1), from(2), from(3)];
     match edges {
         true => s[0].max(s[1]).sqrt() + s[2].max(s[3]).sqrt(),
         false => s[0].sqrt() + s[1].max(s[2]).max(s[3]).sqrt(),
@@ -492,7 +537,7 @@ fn nearest(p: [DVec3; 4], edges: bool) -> ([f64; 4], DVec3) {
     (weight, p[0] * weight[0] + p[1] * weight[1] + p[2] * weight[2] + p[3] * weight[3])
 }
 
-fn nearest_face([x, a, b, c]: [DVec3; 4]) -> [f64; 4] {
+pub(super) fn nearest_face([x, a, b, c]: [DVec3; 4]) -> [f64; 4] {
     let (ab, ac, ax) = (b - a, c - a, x - a);
     let (d1, d2) = (ab.dot(ax), ac.dot(ax));
     if d1 <= 0.0 && d2 <= 0.0 {

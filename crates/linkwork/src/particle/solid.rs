@@ -154,6 +154,41 @@ impl Solid {
         point::distance(&self.form, local, local, reach).filter(|d| d.0 <= reach).map(|(d, n)| (d, self.place.r * n))
     }
 
+    /// No point of it moves faster than this.
+    pub fn fastest(&self) -> f64 {
+        let size = if self.bounds.low.is_finite() { self.bounds.half().length() } else { 0.0 };
+        let arm = (self.bounds.center() - self.center).length();
+        self.v.length() + if self.w == DVec3::ZERO { 0.0 } else { self.w.length() * (size + arm) }
+    }
+
+    /// The corners of a polyhedron, in the world.
+    pub fn corners(&self) -> Vec<DVec3> {
+        let place = |p: DVec3| self.place.x + self.place.r * p;
+        match &self.form {
+            Form::Box { half } => {
+                let sign = |k: usize, bit: usize| if k >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                (0..8).map(|k| place(*half * DVec3::new(sign(k, 0), sign(k, 1), sign(k, 2)))).collect()
+            }
+            Form::Hull(hull) => hull.points.iter().map(|p| place(*p)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A point inside, if it is convex.
+    pub fn middle(&self) -> DVec3 {
+        match &self.form {
+            Form::Hull(hull) => {
+                let sum: DVec3 = hull.points.iter().copied().sum();
+                self.place.x + self.place.r * (sum / hull.points.len().max(1) as f64)
+            }
+            _ => self.place.x,
+        }
+    }
+
+    pub fn is_convex(&self) -> bool {
+        !matches!(self.form, Form::Mesh(_))
+    }
+
     pub fn is_plane(&self) -> bool {
         matches!(self.form, Form::Plane)
     }

@@ -301,7 +301,7 @@ fn cloth_dropped_on_cloth_stays_above_it() {
 }
 
 /// How high a point is above those of the triangles that are below or above it.
-fn gap_below(p: DVec3, x: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
+pub fn gap_below(p: DVec3, x: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
     let cross = |a: DVec3, b: DVec3| a.x * b.y - a.y * b.x;
     let mut gaps = Vec::new();
     for t in triangles {
