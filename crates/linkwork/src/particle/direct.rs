@@ -5,7 +5,7 @@
 //! coordinates of every unit of riders; with v = S z + T y the blocks are SᵀAS, TᵀAS, TᵀAT. What S takes away gets ones
 //! on its diagonal.
 
-use super::implicit::Hold;
+use super::implicit::{Grip, Hold};
 use super::matrix::BlockMatrix;
 use super::rider::Riders;
 use crate::linalg::{BlockPattern, Factor, block_ldlt, ordering};
@@ -78,6 +78,11 @@ impl Layout {
         match hold {
             Hold::Free => parts.push(own(DMat3::IDENTITY)),
             Hold::Fixed => {}
+            Hold::Contact { grip: Grip::Stick, rider, .. } => {
+                if let Some((k, lever)) = rider {
+                    of_rider(*k, *lever, None, &mut parts);
+                }
+            }
             Hold::Contact { normal, rider, .. } => {
                 parts.push(own(DMat3::IDENTITY - super::force::outer(*normal, *normal)));
                 if let Some((k, lever)) = rider {
@@ -221,10 +226,10 @@ impl Layout {
                 // what S takes away
                 let fill = match &holds[node] {
                     Hold::Free => DMat3::ZERO,
+                    Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => DMat3::IDENTITY,
                     Hold::Contact { normal, .. } => {
                         super::force::outer(*normal, *normal) * matrix.diagonal[node].col(0).x
                     }
-                    Hold::Fixed | Hold::Attached { .. } => DMat3::IDENTITY,
                 };
                 for r in 0..3 {
                     for c in 0..3 {

@@ -18,7 +18,8 @@
 //! with diagonal blocks, or a block factorisation where that is cheap or the iteration does not get there.
 //!
 //! Which contacts hold is found by trying: solve, let go of those that pull, take those that would be passed, again.
-//! Friction then takes off sliding by at most μ times the impulse of the contact. Hard constraints are closed after the
+//! A contact that holds also sticks, in the same solve, unless that takes more than μ times its impulse; then it slides and
+//! feels that much. Hard constraints are closed after the
 //! solve, which until then keeps to their directions by projected conjugate gradients.
 
 use super::coarse::Coarse;
@@ -58,14 +59,15 @@ pub(super) enum Hold {
     Free,
     /// All of it is given.
     Fixed,
-    /// The normal part is the solid's plus `target`.
+    /// The normal part is the solid's plus `target`; the rest too, while it sticks.
     Contact {
         normal: DVec3,
         target: f64,
-        /// Normal velocity of a solid that does not answer.
-        given: f64,
+        /// Velocity of a solid that does not answer.
+        given: DVec3,
         solid: usize,
         rider: Option<(usize, DVec3)>,
+        grip: Grip,
     },
     /// That of a point of a rider, plus `drift`.
     Attached {
@@ -73,6 +75,24 @@ pub(super) enum Hold {
         lever: DVec3,
         drift: DVec3,
     },
+}
+
+/// Whether a contact holds along the surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Grip {
+    Stick,
+    /// Slides; friction gives this impulse.
+    Slip(DVec3),
+}
+
+impl Hold {
+    /// Impulse of friction on a particle that slides.
+    pub fn friction(&self) -> DVec3 {
+        match self {
+            Hold::Contact { grip: Grip::Slip(friction), .. } => *friction,
+            _ => DVec3::ZERO,
+        }
+    }
 }
 
 /// Working memory and what is remembered from step to step.
@@ -99,7 +119,7 @@ const NONE: u32 = u32::MAX;
 /// Iterations of the projected method, which has no other way out.
 const MOST_ITERATIONS: usize = 400;
 /// Solves to find out which contacts hold.
-const MOST_ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 4;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
 /// Overlap is taken out at no more than this, m/s.
@@ -113,8 +133,8 @@ impl Implicit {
         if self.presses.iter().any(|p| p.active && p.rider.is_some()) {
             let bodies = riders.velocities();
             for p in self.presses.iter().filter(|p| p.active) {
-                let body = p.kappa * p.of_body(&bodies);
-                (0..3).for_each(|i| product[p.who[i]] -= p.normal * (p.weight[i] * body));
+                let body = p.resist(p.of_body(&bodies));
+                (0..3).for_each(|i| product[p.who[i]] -= body * p.weight[i]);
             }
         }
         product
@@ -126,13 +146,18 @@ impl Implicit {
         let bodies = riders.velocities();
         let mut changed = false;
         for p in &mut self.presses {
-            let push = p.impulse(v, &bodies);
-            let wanted = if p.active && !solved { true } else { push > 0.0 };
-            if wanted != p.active {
-                p.active = wanted;
-                p.enter(&mut self.matrix, &mut self.right, if wanted { 1.0 } else { -1.0 });
-                changed = true;
+            let next = p.next(v, &bodies);
+            if next == (p.active, p.sticks, p.friction) || p.active && !solved {
+                continue;
             }
+            if p.active {
+                p.enter(&mut self.matrix, &mut self.right, -1.0);
+            }
+            (p.active, p.sticks, p.friction) = next;
+            if p.active {
+                p.enter(&mut self.matrix, &mut self.right, 1.0);
+            }
+            changed = true;
         }
         changed
     }
@@ -205,6 +230,7 @@ impl ParticleSystem {
             let last = round + 1 == rounds;
             if !decided.is_empty() && !last {
                 let again = self.assemble(h, &mut work, &given, &v);
+                work.right.iter_mut().zip(&holds).for_each(|(r, hold)| *r += hold.friction());
                 changed |= again != decided;
                 decided = again;
             }
@@ -216,7 +242,6 @@ impl ParticleSystem {
                 self.keep_out(around, &holds, &mut v);
             }
         }
-        self.rub(around, &holds, &work, &mut v);
         for i in 0..n {
             work.held[i] = match holds[i] {
                 Hold::Contact { solid, .. } => around.solids[solid].key,
@@ -239,7 +264,16 @@ impl ParticleSystem {
                 let mobile: Vec<f64> = (0..n).map(|i| if touches(i) { 0.0 } else { mobile[i] }).collect();
                 report.self_contacts += sheets.stop(&self.x, &mut v, &mobile, h);
             }
+            let absorbed = sheets.take_absorbed();
             self.sheets = sheets;
+            for (i, impulse) in absorbed.into_iter().enumerate() {
+                match holds[i] {
+                    Hold::Attached { rider, lever, .. } | Hold::Contact { rider: Some((rider, lever)), .. } => {
+                        around.riders.push(rider, impulse, lever);
+                    }
+                    _ => {}
+                }
+            }
         }
         self.v = v;
         for i in 0..n {
@@ -280,6 +314,40 @@ impl ParticleSystem {
         decided
     }
 
+    /// What a contact becomes at the impulse that it gives and the velocity it leaves, if not what it is: let go if it pulls,
+    /// let slide if friction does not suffice, held again if friction would drive.
+    fn next_hold(&self, i: usize, hold: &Hold, around: &Surroundings, impulse: DVec3, v: DVec3) -> Option<Hold> {
+        let Hold::Contact { normal, target, given, solid, rider, grip } = *hold else { return None };
+        let push = impulse.dot(normal);
+        if push < 0.0 {
+            return Some(Hold::Free);
+        }
+        let most = around.solids[solid].friction * push;
+        let next = match grip {
+            Grip::Stick => {
+                let along = impulse - normal * push;
+                if along.length() <= most {
+                    return None;
+                }
+                Grip::Slip(along.normalize_or_zero() * most)
+            }
+            Grip::Slip(friction) => {
+                let relative = v - around.solids[solid].velocity(self.x[i], &around.riders);
+                let slide = relative - normal * relative.dot(normal);
+                if slide.dot(friction) >= 0.0 {
+                    Grip::Stick
+                } else {
+                    let wanted = slide.normalize_or_zero() * -most;
+                    if wanted.distance(friction) < 0.2 * most {
+                        return None;
+                    }
+                    Grip::Slip(wanted)
+                }
+            }
+        };
+        Some(Hold::Contact { normal, target, given, solid, rider, grip: next })
+    }
+
     /// What touches now and touched before holds from the start, which saves a solve.
     fn resume_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], held: &[u32]) {
         for i in 0..holds.len() {
@@ -309,11 +377,14 @@ impl ParticleSystem {
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
             match holds[i] {
-                Hold::Contact { normal, .. } if (product[i] - work.right[i]).dot(normal) < 0.0 => {
-                    holds[i] = Hold::Free;
-                    changed = true;
+                Hold::Contact { .. } => {
+                    let next = self.next_hold(i, &holds[i], around, product[i] - work.right[i], v[i]);
+                    if let Some(next) = next {
+                        work.right[i] += next.friction() - holds[i].friction();
+                        holds[i] = next;
+                        changed = true;
+                    }
                 }
-                Hold::Contact { .. } => {}
                 Hold::Free => {
                     let to = self.x[i] + v[i] * h;
                     let path = crate::collide::parry::Bounds::of([self.x[i], to]);
@@ -345,65 +416,6 @@ impl ParticleSystem {
             }
         }
         changed | work.press(v, &around.riders, true)
-    }
-
-    /// Friction: sliding is taken off by at most μ times the normal impulse.
-    fn rub(&self, around: &mut Surroundings, holds: &[Hold], work: &Implicit, v: &mut [DVec3]) {
-        self.rub_faces(around, work, v);
-        if !holds.iter().any(|h| matches!(h, Hold::Contact { .. })) {
-            return;
-        }
-        let product = work.product(v, &around.riders);
-        for i in 0..holds.len() {
-            let Hold::Contact { normal, solid, rider, .. } = holds[i] else { continue };
-            let push = (product[i] - work.right[i]).dot(normal);
-            if push <= 0.0 {
-                continue;
-            }
-            let solid = &around.solids[solid];
-            let relative = v[i] - solid.velocity(self.x[i], &around.riders);
-            let along = relative - normal * relative.dot(normal);
-            let slide = along.length();
-            if slide < 1e-12 {
-                continue;
-            }
-            // what stops the sliding of particle and body together
-            let of_body = rider.map_or(0.0, |(k, lever)| around.riders.answer(k, lever, along / slide));
-            let answer = self.w[i] + of_body;
-            let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
-            v[i] += impulse * self.w[i];
-            if let Some((k, lever)) = rider {
-                around.riders.push(k, -impulse, lever);
-            }
-        }
-    }
-
-    /// The same for faces that are pressed.
-    fn rub_faces(&self, around: &mut Surroundings, work: &Implicit, v: &mut [DVec3]) {
-        let bodies = around.riders.velocities();
-        let presses: Vec<(Press, f64)> = work.presses.iter().map(|p| (*p, p.impulse(v, &bodies))).collect();
-        for (p, push) in presses.into_iter().filter(|(p, push)| p.active && *push > 0.0) {
-            let solid = &around.solids[p.solid];
-            let own: DVec3 = (0..3).map(|i| v[p.who[i]] * p.weight[i]).sum();
-            let relative = own - solid.velocity(p.at, &around.riders);
-            let along = relative - p.normal * relative.dot(p.normal);
-            let slide = along.length();
-            if slide < 1e-12 {
-                continue;
-            }
-            let of_body = p.rider.map_or(0.0, |(k, lever)| around.riders.answer(k, lever, along / slide));
-            let answer = of_body + (0..3).map(|i| p.weight[i] * p.weight[i] * self.w[p.who[i]]).sum::<f64>();
-            if answer <= 0.0 {
-                continue;
-            }
-            let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
-            for i in 0..3 {
-                v[p.who[i]] += impulse * (p.weight[i] * self.w[p.who[i]]);
-            }
-            if let Some((k, lever)) = p.rider {
-                around.riders.push(k, -impulse, lever);
-            }
-        }
     }
 
     /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.
@@ -527,6 +539,6 @@ impl ParticleSystem {
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {
     let rider = solid.rider.map(|k| (k, x - solid.center));
-    let given = normal.dot(solid.velocity(x, &Riders::default()));
-    Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider }
+    let given = solid.velocity(x, &Riders::default());
+    Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider, grip: Grip::Stick }
 }

@@ -7,7 +7,8 @@
 //!
 //! P = κ (T − n·(Σ wᵢ vᵢ − V)),   T = (radius/2 − gap)/h,   P ≥ 0,
 //!
-//! with V the velocity of the solid. Its vertices are coupled in the system of the step like those of the face itself are.
+//! with V the velocity of the solid. While it sticks, κ resists sliding as well; where that would take more than μ P, it
+//! slides and feels μ P. Its vertices are coupled in the system of the step like those of the face itself are.
 //! Half the radius: a chord of a round body that vertices touch at the whole of it is not to be mistaken for a contact.
 
 use super::ParticleSystem;
@@ -17,7 +18,7 @@ use super::rider::Riders;
 use super::sheet::nearest_face;
 use super::solid::Solid;
 use crate::collide::parry::Bounds;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 /// How much stiffer than the cloth at its vertices a contact of a face is.
 const STIFFER: f64 = 30.0;
@@ -32,49 +33,89 @@ pub(super) struct Press {
     pub who: [usize; 3],
     pub weight: [f64; 3],
     pub normal: DVec3,
-    /// Where it touches.
-    pub at: DVec3,
-    pub solid: usize,
     pub rider: Option<(usize, DVec3)>,
-    /// T, with the normal velocity of a solid that does not answer.
-    pub target: f64,
+    /// n T, with the velocity of a solid that does not answer.
+    pub target: DVec3,
     pub kappa: f64,
+    pub mu: f64,
     pub active: bool,
+    pub sticks: bool,
+    /// Impulse of friction on the face, while it slides.
+    pub friction: DVec3,
 }
 
 impl Press {
-    /// Normal velocity of the face against the body that answers.
-    pub fn speed(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> f64 {
+    /// Velocity of the face against the body that answers.
+    pub fn velocity(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> DVec3 {
         let own: DVec3 = (0..3).map(|i| v[self.who[i]] * self.weight[i]).sum();
-        own.dot(self.normal) - self.of_body(bodies)
+        own - self.of_body(bodies)
     }
 
-    /// Normal velocity of the body that answers.
-    pub fn of_body(&self, bodies: &[(DVec3, DVec3)]) -> f64 {
-        self.rider.map_or(0.0, |(k, lever)| self.normal.dot(bodies[k].0 + bodies[k].1.cross(lever)))
+    /// Velocity of the body that answers.
+    pub fn of_body(&self, bodies: &[(DVec3, DVec3)]) -> DVec3 {
+        self.rider.map_or(DVec3::ZERO, |(k, lever)| bodies[k].0 + bodies[k].1.cross(lever))
     }
 
-    /// Its impulse at velocities, negative if it would have to pull.
-    pub fn impulse(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> f64 {
-        self.kappa * (self.target - self.speed(v, bodies))
+    /// What it does against a velocity.
+    pub fn resist(&self, velocity: DVec3) -> DVec3 {
+        match self.sticks {
+            true => velocity * self.kappa,
+            false => self.normal * (self.kappa * self.normal.dot(velocity)),
+        }
     }
 
-    /// Adds what an impulse along the normal does to the coordinates of the body that answers.
-    pub fn push_units(&self, riders: &Riders, impulse: f64, units: &mut [f64]) {
+    /// Its impulse on the face at velocities, friction of sliding included; into the solid if it would have to pull.
+    pub fn impulse(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> DVec3 {
+        self.resist(self.target - self.velocity(v, bodies)) + self.friction
+    }
+
+    /// Adds what an impulse does to the coordinates of the body that answers.
+    pub fn push_units(&self, riders: &Riders, impulse: DVec3, units: &mut [f64]) {
         let Some((k, lever)) = self.rider else { return };
         let first = riders.units[riders.bodies[k].unit].first;
         for (c, motion) in riders.point_motions(k, lever).enumerate() {
-            units[first + c] += self.normal.dot(motion) * impulse;
+            units[first + c] += motion.dot(impulse);
         }
+    }
+
+    /// What it must become at the velocities found: whether it acts, whether it sticks, its friction if it slides.
+    pub fn next(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> (bool, bool, DVec3) {
+        let impulse = self.impulse(v, bodies);
+        let push = impulse.dot(self.normal);
+        if push <= 0.0 {
+            return (false, true, DVec3::ZERO);
+        }
+        if !self.active {
+            return (true, true, DVec3::ZERO);
+        }
+        let most = self.mu * push;
+        if self.sticks {
+            let along = impulse - self.normal * push;
+            return match along.length() > most {
+                true => (true, false, along.normalize_or_zero() * most),
+                false => (true, true, DVec3::ZERO),
+            };
+        }
+        let slide = self.velocity(v, bodies) - self.target;
+        let slide = slide - self.normal * slide.dot(self.normal);
+        // friction that drives: it sticks
+        if slide.dot(self.friction) >= 0.0 {
+            return (true, true, DVec3::ZERO);
+        }
+        let friction = slide.normalize_or_zero() * -most;
+        let same = friction.distance(self.friction) < 0.2 * most;
+        (true, false, if same { self.friction } else { friction })
     }
 
     /// Puts it into the system of the step, or takes it out with the sign −1.
     pub fn enter(&self, matrix: &mut BlockMatrix, right: &mut [DVec3], sign: f64) {
-        let outer = super::force::outer(self.normal, self.normal) * (sign * self.kappa);
+        let only = if self.sticks { DMat3::IDENTITY } else { super::force::outer(self.normal, self.normal) };
+        let resistance = only * (sign * self.kappa);
+        let wanted = (self.resist(self.target) + self.friction) * sign;
         for i in 0..3 {
-            right[self.who[i]] += self.normal * (sign * self.kappa * self.target * self.weight[i]);
+            right[self.who[i]] += wanted * self.weight[i];
             for j in 0..=i {
-                matrix.add(self.who[i], self.who[j], outer * (self.weight[i] * self.weight[j]));
+                matrix.add(self.who[i], self.who[j], resistance * (self.weight[i] * self.weight[j]));
             }
         }
     }
@@ -91,7 +132,7 @@ impl ParticleSystem {
         let fastest = self.v.iter().map(|v| v.length_squared()).fold(0.0, f64::max).sqrt();
         let mut near: Vec<Option<(f64, DVec3)>> = Vec::new();
         // a plane meets vertices first
-        for (number, solid) in around.solids.iter().enumerate().filter(|(_, s)| !s.is_plane()) {
+        for solid in around.solids.iter().filter(|s| !s.is_plane()) {
             let motion = h * (fastest + solid.fastest()) + 0.01;
             let far = self.longest_edge + reach + motion;
             let bounds = solid.swept(0.0, far);
@@ -114,11 +155,22 @@ impl ParticleSystem {
                 let mut add = |weight: [f64; 3], gap: f64, normal: DVec3| {
                     let at = x[0] * weight[0] + x[1] * weight[1] + x[2] * weight[2];
                     let rider = solid.rider.map(|k| (k, at - solid.center));
-                    let given = if rider.is_some() { 0.0 } else { normal.dot(solid.velocity(at, &Riders::default())) };
+                    let given = if rider.is_some() { DVec3::ZERO } else { solid.velocity(at, &Riders::default()) };
                     let stiffest = who.iter().map(|&i| normal.dot(matrix.diagonal[i] * normal)).fold(0.0, f64::max);
-                    let target = ((reach - gap) / h).min(FASTEST_RECOVERY) + given;
+                    let target = normal * ((reach - gap) / h).min(FASTEST_RECOVERY) + given;
                     let kappa = STIFFER * stiffest;
-                    found.push(Press { who, weight, normal, at, solid: number, rider, target, kappa, active: false });
+                    found.push(Press {
+                        who,
+                        weight,
+                        normal,
+                        rider,
+                        target,
+                        kappa,
+                        mu: solid.friction,
+                        active: false,
+                        sticks: true,
+                        friction: DVec3::ZERO,
+                    });
                 };
                 let mut at_corner = false;
                 for &corner in &corners {

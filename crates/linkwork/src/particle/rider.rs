@@ -105,12 +105,6 @@ impl Riders {
         self.bodies[k].note(impulse, lever);
     }
 
-    /// How fast a point of body `k` answers along a direction to a unit impulse in it.
-    pub fn answer(&self, k: usize, lever: DVec3, direction: DVec3) -> f64 {
-        let arm = lever.cross(direction);
-        self.bodies[k].motions.iter().map(|(lin, ang)| (lin.dot(direction) + ang.dot(arm)).powi(2)).sum()
-    }
-
     fn shift(&mut self, unit: usize, change: &[f64]) {
         let of = &mut self.units[unit];
         of.z.iter_mut().zip(change).for_each(|(z, c)| *z += c);

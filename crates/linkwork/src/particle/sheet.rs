@@ -26,6 +26,8 @@ pub(super) struct Sheets {
     paths: Vec<Bounds>,
     thickness: f64,
     friction: f64,
+    /// Impulses on particles that do not answer by themselves, since they were last asked for.
+    absorbed: Vec<DVec3>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +140,11 @@ impl Sheets {
         touched + self.stop_pairs(pairs, searched, x, v, w, h)
     }
 
+    /// The impulses that particles without an answer of their own were given, by particle.
+    pub fn take_absorbed(&mut self) -> Vec<DVec3> {
+        std::mem::take(&mut self.absorbed)
+    }
+
     /// Stops whatever meets on the way x + h v, without keeping a distance.
     pub fn stop(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
         if self.triangles.is_empty() {
@@ -158,6 +165,8 @@ impl Sheets {
         w: &[f64],
         h: f64,
     ) -> u32 {
+        self.absorbed.resize(v.len(), DVec3::ZERO);
+        let mut absorbed = std::mem::take(&mut self.absorbed);
         let mut touched = 0;
         let mut zones = Zones::default();
         // the round in which a particle's velocity changed last
@@ -183,18 +192,17 @@ impl Sheets {
                     zones.join(&p.who);
                     continue;
                 }
-                for i in 0..4 {
-                    let who = p.who[i] as usize;
-                    v[who] += normal * (-1.05 * speed / answer * weight[i] * w[who]);
-                    changed[who] = round + 1;
-                }
+                let stop = Pair { weight, ..*p };
+                push(&stop, normal * (-1.05 * speed / answer), v, w, &mut absorbed);
+                p.who.iter().for_each(|&i| changed[i as usize] = round + 1);
             }
             if hits == 0 {
                 break;
             }
             touched += hits;
-            zones.move_as_one(v, w, |i| changed[i] = round + 1);
+            zones.move_as_one(v, w, &mut absorbed, |i| changed[i] = round + 1);
         }
+        self.absorbed = absorbed;
         touched
     }
 
@@ -329,7 +337,9 @@ impl Sheets {
 
     /// Impulses, by sweeps over the pairs that need them: distance at the end of the step at least the thickness, or, from
     /// within it, a little more than now. Returns how many pairs push.
-    fn keep_apart(&self, pairs: &mut [Pair], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+    fn keep_apart(&mut self, pairs: &mut [Pair], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+        self.absorbed.resize(v.len(), DVec3::ZERO);
+        let mut absorbed = std::mem::take(&mut self.absorbed);
         let wanted = |d: f64| {
             let end = if d >= self.thickness { self.thickness } else { d + RECOVERY * (self.thickness - d) };
             (end - d) / h
@@ -364,7 +374,7 @@ impl Sheets {
                     if change != 0.0 {
                         p.impulse = impulse;
                         largest = largest.max(change.abs() * answer);
-                        push(p, p.normal * change, v, w);
+                        push(p, p.normal * change, v, w, &mut absorbed);
                     }
                 }
                 if largest < 1e-3 {
@@ -383,9 +393,11 @@ impl Sheets {
             let along = relative - p.normal * relative.dot(p.normal);
             let slide = along.length();
             if slide > 1e-12 {
-                push(&p, along * (-(self.friction * p.impulse).min(slide / answer) / slide), v, w);
+                let rubbed = along * (-(self.friction * p.impulse).min(slide / answer) / slide);
+                push(&p, rubbed, v, w, &mut absorbed);
             }
         }
+        self.absorbed = absorbed;
         touched
     }
 }
@@ -405,10 +417,13 @@ fn are_near(a: &Bounds, b: &Bounds, near: DVec3) -> bool {
 }
 
 /// An impulse between the two features of a pair.
-fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64]) {
+fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64], absorbed: &mut [DVec3]) {
     for i in 0..4 {
         let who = p.who[i] as usize;
-        v[who] += impulse * (p.weight[i] * w[who]);
+        match w[who] > 0.0 {
+            true => v[who] += impulse * (p.weight[i] * w[who]),
+            false => absorbed[who] += impulse * p.weight[i],
+        }
     }
 }
 
@@ -642,7 +657,7 @@ impl Zones {
     }
 
     /// The mean motion of each zone; that of what does not answer, if it has such.
-    fn move_as_one(&mut self, v: &mut [DVec3], w: &[f64], mut moved: impl FnMut(usize)) {
+    fn move_as_one(&mut self, v: &mut [DVec3], w: &[f64], absorbed: &mut [DVec3], mut moved: impl FnMut(usize)) {
         let all: Vec<u32> = self.parent.keys().copied().collect();
         let mut zones: std::collections::BTreeMap<u32, Vec<u32>> = Default::default();
         for i in all {
@@ -659,6 +674,9 @@ impl Zones {
             let mean = held.map_or(momentum / mass, |&i| v[i as usize]);
             for i in members.iter().map(|&i| i as usize) {
                 if w[i] > 0.0 && v[i] != mean {
+                    if let Some(&held) = held {
+                        absorbed[held as usize] += (v[i] - mean) / w[i];
+                    }
                     v[i] = mean;
                     moved(i);
                 }

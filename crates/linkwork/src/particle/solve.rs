@@ -5,7 +5,7 @@
 
 use super::coarse::Coarse;
 use super::direct::Direct;
-use super::implicit::{Hold, Implicit};
+use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
 use super::press::Press;
 use super::rider::Riders;
@@ -60,6 +60,7 @@ impl Between<'_> {
             *v = match *hold {
                 Hold::Free => *z,
                 Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { grip: Grip::Stick, rider, .. } => rider.map_or(DVec3::ZERO, |(k, lever)| point(k, lever)),
                 Hold::Contact { normal, rider, .. } => {
                     let along = *z - normal * normal.dot(*z);
                     rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
@@ -82,6 +83,12 @@ impl Between<'_> {
             *out = match *hold {
                 Hold::Free => *f,
                 Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { grip: Grip::Stick, rider, .. } => {
+                    if let Some((k, lever)) = rider {
+                        push(k, lever, *f);
+                    }
+                    DVec3::ZERO
+                }
                 Hold::Contact { normal, rider, .. } => {
                     let across = normal * normal.dot(*f);
                     if let Some((k, lever)) = rider {
@@ -109,13 +116,16 @@ pub(super) fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders
     let bodies = riders.velocities();
     for p in work.presses.iter().filter(|p| p.active) {
         if let Some((k, lever)) = p.rider {
-            riders.note(k, p.normal * -p.impulse(v, &bodies), lever);
+            riders.note(k, -p.impulse(v, &bodies), lever);
         }
     }
     for i in 0..holds.len() {
         let lost = work.right[i] - product[i];
         match holds[i] {
-            Hold::Contact { normal, rider: Some((k, lever)), .. } => riders.note(k, normal * normal.dot(lost), lever),
+            Hold::Contact { grip: Grip::Stick, rider: Some((k, lever)), .. } => riders.note(k, lost, lever),
+            Hold::Contact { normal, rider: Some((k, lever)), .. } => {
+                riders.note(k, normal * normal.dot(lost) - holds[i].friction(), lever);
+            }
             Hold::Attached { rider, lever, .. } => riders.note(rider, lost, lever),
             _ => {}
         }
@@ -128,9 +138,12 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     for i in 0..n {
         match holds[i] {
             Hold::Free | Hold::Fixed => {}
-            Hold::Contact { normal, target, given, rider, .. } => {
-                let at = rider.map_or(given, |(k, lever)| normal.dot(riders.point(k, lever)));
-                v[i] += normal * (target + at - normal.dot(v[i]));
+            Hold::Contact { normal, target, given, rider, grip, .. } => {
+                let at = rider.map_or(given, |(k, lever)| riders.point(k, lever));
+                match grip {
+                    Grip::Stick => v[i] = at + normal * target,
+                    Grip::Slip(_) => v[i] += normal * (target + normal.dot(at - v[i])),
+                }
             }
             Hold::Attached { rider, lever, drift } => v[i] = riders.point(rider, lever) + drift,
         }
@@ -146,6 +159,14 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     between.reduce(riders, &residual, &mut r);
     let bodies = riders.velocities();
     presses.iter().for_each(|p| p.push_units(riders, -p.impulse(v, &bodies), &mut r.units));
+    let mut rubbed = vec![(DVec3::ZERO, DVec3::ZERO); riders.bodies.len()];
+    for hold in holds {
+        if let Hold::Contact { grip: Grip::Slip(friction), rider: Some((k, lever)), .. } = hold {
+            rubbed[*k].0 -= *friction;
+            rubbed[*k].1 -= lever.cross(*friction);
+        }
+    }
+    riders.gather(&rubbed, &mut r.units);
 
     let direct = work.direct.is_cheap(matrix, holds, riders);
     if direct && presses.is_empty() {
@@ -199,10 +220,11 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
         reduced.units.copy_from_slice(&d.units);
         let mut of_riders = 0.0;
         for press in &presses {
-            let (speed, body) = (press.speed(&p, &between.of_bodies), press.of_body(&between.of_bodies));
-            (0..3).for_each(|i| q[press.who[i]] -= press.normal * (press.kappa * press.weight[i] * body));
-            press.push_units(riders, -press.kappa * speed, &mut reduced.units);
-            of_riders -= press.kappa * speed * body;
+            let body = press.of_body(&between.of_bodies);
+            let (resisted, of_body) = (press.resist(press.velocity(&p, &between.of_bodies)), press.resist(body));
+            (0..3).for_each(|i| q[press.who[i]] -= of_body * press.weight[i]);
+            press.push_units(riders, -resisted, &mut reduced.units);
+            of_riders -= resisted.dot(body);
         }
         let particles: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
         let curvature = particles + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
@@ -273,6 +295,7 @@ impl<'a> Blocks<'a> {
             .collect();
         for i in 0..holds.len() {
             let (k, lever, along) = match holds[i] {
+                Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
                 Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
                 Hold::Attached { rider, lever, .. } => (rider, lever, None),
                 _ => continue,
@@ -302,9 +325,9 @@ impl<'a> Blocks<'a> {
         }
         for (z, hold) in z.z.iter_mut().zip(holds) {
             *z = match hold {
-                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
                 Hold::Free => *z,
-                Hold::Fixed | Hold::Attached { .. } => DVec3::ZERO,
+                Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => DVec3::ZERO,
+                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
             };
         }
         z.units.copy_from_slice(&r.units);
