@@ -37,20 +37,8 @@ pub const SYSTEMS: &[SystemCase] = &[
         steps: 200,
         targets: &[Target::StepTime(2.0)],
     },
-    SystemCase {
-        label: "particles neighbours=10000",
-        build: || neighbours(10_000),
-        dt: 1e-3,
-        steps: 40,
-        targets: &[],
-    },
-    SystemCase {
-        label: "particles neighbours=40000",
-        build: || neighbours(40_000),
-        dt: 1e-3,
-        steps: 40,
-        targets: &[],
-    },
+    SystemCase { label: "particles neighbours=10000", build: || neighbours(10_000), dt: 1e-3, steps: 40, targets: &[] },
+    SystemCase { label: "particles neighbours=40000", build: || neighbours(40_000), dt: 1e-3, steps: 40, targets: &[] },
     SystemCase {
         label: "particles links=1000",
         build: || chain(1000),

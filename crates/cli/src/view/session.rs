@@ -344,7 +344,8 @@ impl Session {
                 self.revise();
             }
             Order::AttachParticle { scene, particle, to, body } if scene == self.scene => {
-                let body = body.map(|k| self.stage.bodies.get(k).copied().ok_or("there is no such body")).transpose()?;
+                let body =
+                    body.map(|k| self.stage.bodies.get(k).copied().ok_or("there is no such body")).transpose()?;
                 let told = particle_grip::attach(&mut self.stage.world, particle, to, body, self.params.dt)?;
                 self.revise();
                 self.tell(Some(client), "info", told);

@@ -94,12 +94,7 @@ impl ParticleSystem {
     }
 
     /// `None` if the state leaves the range of numbers.
-    pub(super) fn runge_kutta_step(
-        &mut self,
-        h: f64,
-        solids: &[Solid],
-        riders: &mut Riders,
-    ) -> Option<ParticleReport> {
+    pub(super) fn runge_kutta_step(&mut self, h: f64, solids: &[Solid], riders: &mut Riders) -> Option<ParticleReport> {
         self.lay_out();
         let mut report = ParticleReport::default();
         self.add_forces();

@@ -102,6 +102,8 @@ pub(super) struct Implicit {
     pub right: Vec<DVec3>,
     pub direct: Direct,
     pub coarse: Coarse,
+    /// The matrix without what holds take away, for the preconditioner.
+    pub held_matrix: BlockMatrix,
     /// Faces of cloth that solids may press.
     pub presses: Vec<Press>,
     /// Contacts that held at the end of the last step, by particle: the solid's key.
@@ -120,6 +122,8 @@ const NONE: u32 = u32::MAX;
 const MOST_ITERATIONS: usize = 400;
 /// Solves to find out which contacts hold.
 const MOST_ROUNDS: usize = 4;
+/// One change in so many contacts does not call for another solve.
+const FEW: usize = 50;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
 /// Overlap is taken out at no more than this, m/s.
@@ -140,11 +144,11 @@ impl Implicit {
         product
     }
 
-    /// Lets faces go that are pulled, once they are `solved`, and takes up those that would come too near; false if there
-    /// are none of either.
-    fn press(&mut self, v: &[DVec3], riders: &Riders, solved: bool) -> bool {
+    /// Lets faces go that are pulled, once they are `solved`, and takes up those that would come too near; returns how
+    /// many.
+    fn press(&mut self, v: &[DVec3], riders: &Riders, solved: bool) -> usize {
         let bodies = riders.velocities();
-        let mut changed = false;
+        let mut changed = 0;
         for p in &mut self.presses {
             let next = p.next(v, &bodies);
             if next == (p.active, p.sticks, p.friction) || p.active && !solved {
@@ -157,7 +161,7 @@ impl Implicit {
             if p.active {
                 p.enter(&mut self.matrix, &mut self.right, 1.0);
             }
-            changed = true;
+            changed += 1;
         }
         changed
     }
@@ -223,10 +227,12 @@ impl ParticleSystem {
             if !held {
                 note_impulses(&work, &holds, &mut around.riders, &v);
             }
-            let mut changed = false;
+            let (mut changes, mut contacts) = (0, 0);
             if !held && !around.solids.is_empty() {
-                changed = self.change_contacts(h, around, &mut holds, &mut work, &v);
+                changes = self.change_contacts(h, around, &mut holds, &mut work, &v);
+                contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count();
             }
+            let mut changed = changes > 0;
             let last = round + 1 == rounds;
             if !decided.is_empty() && !last {
                 let again = self.assemble(h, &mut work, &given, &v);
@@ -237,9 +243,12 @@ impl ParticleSystem {
             if !changed {
                 break;
             }
-            if last && !held {
+            // a few of very many are not worth another solve: what pulls is let go in the next step, what passes is stopped
+            let few = decided.is_empty() && changes * FEW < contacts;
+            if (last || few) && !held {
                 // enough of trying: what would pass is stopped by itself
                 self.keep_out(around, &holds, &mut v);
+                break;
             }
         }
         for i in 0..n {
@@ -362,7 +371,7 @@ impl ParticleSystem {
         }
     }
 
-    /// Lets contacts go that pull, and takes up those that would be passed; false if there are none of either.
+    /// Lets contacts go that pull, and takes up those that would be passed; returns how many there are of either.
     fn change_contacts(
         &self,
         h: f64,
@@ -370,8 +379,8 @@ impl ParticleSystem {
         holds: &mut [Hold],
         work: &mut Implicit,
         v: &[DVec3],
-    ) -> bool {
-        let mut changed = false;
+    ) -> usize {
+        let mut changed = 0;
         let product = work.product(v, &around.riders);
         let reach = self.radius + 1e-6;
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
@@ -382,7 +391,7 @@ impl ParticleSystem {
                     if let Some(next) = next {
                         work.right[i] += next.friction() - holds[i].friction();
                         holds[i] = next;
-                        changed = true;
+                        changed += 1;
                     }
                 }
                 Hold::Free => {
@@ -409,13 +418,13 @@ impl ParticleSystem {
                             target = (self.radius - d) / h;
                         }
                         holds[i] = contact(solid, k, self.x[i], normal, target);
-                        changed = true;
+                        changed += 1;
                     }
                 }
                 _ => {}
             }
         }
-        changed | work.press(v, &around.riders, true)
+        changed + work.press(v, &around.riders, true)
     }
 
     /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.

@@ -10,6 +10,7 @@
 //! with V the velocity of the solid. While it sticks, κ resists sliding as well; where that would take more than μ P, it
 //! slides and feels μ P. Its vertices are coupled in the system of the step like those of the face itself are.
 //! Half the radius: a chord of a round body that vertices touch at the whole of it is not to be mistaken for a contact.
+//! Polyhedra have no chords, and keep faces at nearly the whole radius.
 
 use super::ParticleSystem;
 use super::implicit::Surroundings;
@@ -128,15 +129,15 @@ impl ParticleSystem {
         if self.faces.is_empty() {
             return found;
         }
-        let reach = 0.5 * self.radius;
         let fastest = self.v.iter().map(|v| v.length_squared()).fold(0.0, f64::max).sqrt();
         let mut near: Vec<Option<(f64, DVec3)>> = Vec::new();
         // a plane meets vertices first
         for solid in around.solids.iter().filter(|s| !s.is_plane()) {
+            let (corners, middle) = (solid.corners(), solid.middle());
+            let reach = if corners.is_empty() { 0.5 } else { 0.9 } * self.radius;
             let motion = h * (fastest + solid.fastest()) + 0.01;
             let far = self.longest_edge + reach + motion;
             let bounds = solid.swept(0.0, far);
-            let (corners, middle) = (solid.corners(), solid.middle());
             near.clear();
             near.extend(self.x.iter().map(|&p| {
                 let inside = bounds.overlaps(&Bounds { low: p, high: p });

@@ -26,6 +26,8 @@ pub(super) struct Sheets {
     paths: Vec<Bounds>,
     thickness: f64,
     friction: f64,
+    /// Pairs found last, and the velocities they were found for.
+    searched: (Vec<Pair>, Vec<DVec3>),
     /// Impulses on particles that do not answer by themselves, since they were last asked for.
     absorbed: Vec<DVec3>,
 }
@@ -150,8 +152,12 @@ impl Sheets {
         if self.triangles.is_empty() {
             return 0;
         }
-        let pairs = self.candidates(x, v, h);
-        self.stop_pairs(pairs, v.to_vec(), x, v, w, h)
+        // what was searched last in this step serves as long as paths have not strayed from it
+        let (pairs, searched) = match std::mem::take(&mut self.searched) {
+            (pairs, searched) if searched.len() == v.len() => (pairs, searched),
+            _ => (self.candidates(x, v, h), v.to_vec()),
+        };
+        self.stop_pairs(pairs, searched, x, v, w, h)
     }
 
     /// The same, with pairs that were found for the velocities `searched`. It ends when nothing meets: what impulses do not
@@ -203,6 +209,7 @@ impl Sheets {
             zones.move_as_one(v, w, &mut absorbed, |i| changed[i] = round + 1);
         }
         self.absorbed = absorbed;
+        self.searched = (pairs, searched);
         touched
     }
 
@@ -227,11 +234,12 @@ impl Sheets {
             &triangles,
             |t| around(&paths, *t).grown(grow),
             |t, number| {
-                let area = |p: [DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
-                let (a, b) = (area(t.map(|i| x[i as usize])), area(t.map(end)));
+                let area = |p: &[DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
+                let before = [x[t[0] as usize], x[t[1] as usize], x[t[2] as usize]];
+                let after = [end(t[0]), end(t[1]), end(t[2])];
+                let (a, b) = (area(&before), area(&after));
                 let middle = (a + b) * 0.5;
-                let squeezed = |p| is_squeezed(size(p), &at_rest[number]);
-                if squeezed(t.map(|i| x[i as usize])) || squeezed(t.map(end)) {
+                if is_squeezed(&before, &at_rest[number]) || is_squeezed(&after, &at_rest[number]) {
                     return (middle, ANY_NORMAL);
                 }
                 (middle, a.distance(middle))
@@ -320,9 +328,12 @@ impl Sheets {
         if own_s == 0 || own_t == 0 {
             return;
         }
-        let edge = |triangle: usize, k: usize| (self.triangles[triangle][k], self.triangles[triangle][(k + 1) % 3]);
+        let edge = |triangle: usize, k: usize| {
+            let corners = &self.triangles[triangle];
+            (corners[k], corners[if k == 2 { 0 } else { k + 1 }])
+        };
         let path = |(a, b): (u32, u32)| joined(&self.paths[a as usize], &self.paths[b as usize]);
-        let others = [0, 1, 2].map(|l| path(edge(t, l)));
+        let others = [path(edge(t, 0)), path(edge(t, 1)), path(edge(t, 2))];
         for k in (0..3).filter(|k| own_s >> k & 1 == 1) {
             let (a, b) = edge(s, k);
             let of_edge = path((a, b));
@@ -344,8 +355,10 @@ impl Sheets {
             let end = if d >= self.thickness { self.thickness } else { d + RECOVERY * (self.thickness - d) };
             (end - d) / h
         };
-        let speed =
-            |p: &Pair, v: &[DVec3]| -> f64 { (0..4).map(|i| v[p.who[i] as usize].dot(p.normal) * p.weight[i]).sum() };
+        let speed = |p: &Pair, v: &[DVec3]| -> f64 {
+            let part = |i: usize| v[p.who[i] as usize] * p.weight[i];
+            (part(0) + part(1) + part(2) + part(3)).dot(p.normal)
+        };
         let answer = |p: &Pair| -> f64 { (0..4).map(|i| p.weight[i] * p.weight[i] * w[p.who[i] as usize]).sum() };
         // pair, answer, speed wanted
         let mut active: Vec<(usize, f64, f64)> = Vec::new();
@@ -451,8 +464,13 @@ fn size(p: [DVec3; 3]) -> ([f64; 3], f64) {
 
 /// Whether a triangle is so much smaller than at rest that its neighbours may meet in its plane: then equal normals say
 /// nothing about the patch.
-fn is_squeezed(now: ([f64; 3], f64), rest: &([f64; 3], f64)) -> bool {
-    now.1 < KEPT * rest.1 || (0..3).any(|k| now.0[k] < KEPT * rest.0[k])
+fn is_squeezed(p: &[DVec3; 3], rest: &([f64; 3], f64)) -> bool {
+    let shorter = |a: usize, b: usize, rest: f64| p[a].distance_squared(p[b]) < KEPT * KEPT * rest * rest;
+    let area = (p[1] - p[0]).cross(p[2] - p[0]).length_squared();
+    area < KEPT * KEPT * rest.1 * rest.1
+        || shorter(0, 1, rest.0[0])
+        || shorter(1, 2, rest.0[1])
+        || shorter(2, 0, rest.0[2])
 }
 
 /// Whether all normals of a patch are within thirty degrees of their mean.
@@ -613,10 +631,14 @@ fn meeting(p: &Pair, x: &[DVec3], v: &[DVec3], h: f64) -> Option<([f64; 4], DVec
     if speed <= 0.0 || distance > speed {
         return None;
     }
+    let place = |k: usize, t: f64| {
+        let i = p.who[k] as usize;
+        x[i] + v[i] * (h * t)
+    };
     let enough = 0.1 * distance;
     for round in 0..64 {
         if round > 0 && distance <= enough || distance < 1e-12 {
-            let at = p.who.map(|i| x[i as usize] + v[i as usize] * (h * t));
+            let at = [place(0, t), place(1, t), place(2, t), place(3, t)];
             let (weight, offset) = nearest(at, p.edges);
             return Some((weight, offset.try_normalize().unwrap_or(p.normal)));
         }
@@ -624,7 +646,7 @@ fn meeting(p: &Pair, x: &[DVec3], v: &[DVec3], h: f64) -> Option<([f64; 4], DVec
         if t >= 1.0 {
             return None;
         }
-        let at = p.who.map(|i| x[i as usize] + v[i as usize] * (h * t));
+        let at = [place(0, t), place(1, t), place(2, t), place(3, t)];
         distance = nearest(at, p.edges).1.length();
     }
     Some((p.weight, p.normal))

@@ -1,7 +1,7 @@
 //! The linear system of an implicit step (implicit.rs), solved for velocities of particles and coordinates of riders.
 //!
-//! Directly where the pattern says that this is cheap; otherwise by conjugate gradients, preconditioned with diagonal blocks
-//! and the coarse level, or with the factor of all but the faces that press on riders.
+//! Directly where the pattern says that this is cheap; otherwise by conjugate gradients, preconditioned with
+//! diagonal blocks and the coarse level of what holds leave free, or with the factor of all but the faces that press on riders.
 
 use super::coarse::Coarse;
 use super::direct::Direct;
@@ -60,7 +60,9 @@ impl Between<'_> {
             *v = match *hold {
                 Hold::Free => *z,
                 Hold::Fixed => DVec3::ZERO,
-                Hold::Contact { grip: Grip::Stick, rider, .. } => rider.map_or(DVec3::ZERO, |(k, lever)| point(k, lever)),
+                Hold::Contact { grip: Grip::Stick, rider, .. } => {
+                    rider.map_or(DVec3::ZERO, |(k, lever)| point(k, lever))
+                }
                 Hold::Contact { normal, rider, .. } => {
                     let along = *z - normal * normal.dot(*z);
                     rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
@@ -183,8 +185,9 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
             Preconditioner::Direct(&mut work.direct)
         }
         false => {
-            let coarse = work.coarse.prepare(matrix, &moves).then_some(&mut work.coarse);
-            Preconditioner::Blocks(Blocks::new(matrix, holds, riders, coarse))
+            hold_back(matrix, holds, &mut work.held_matrix);
+            let coarse = work.coarse.prepare(&work.held_matrix, &moves).then_some(&mut work.coarse);
+            Preconditioner::Blocks(Blocks::new(matrix, &work.held_matrix, holds, riders, coarse))
         }
     };
     let accuracy = if direct { 1e-3 * ACCURACY } else { ACCURACY };
@@ -260,6 +263,45 @@ fn add(between: &mut Between, u: &Reduced, p: &mut [DVec3], v: &mut [DVec3], rid
     riders.shift_all(&u.units, 1.0);
 }
 
+/// SᵀAS, with something on the diagonal where S takes away: a preconditioner that did not know what is held would take
+/// motions for soft that are impossible.
+fn hold_back(matrix: &BlockMatrix, holds: &[Hold], out: &mut BlockMatrix) {
+    out.clone_from(matrix);
+    // how a particle is held: not at all, wholly, or along a normal
+    let normal = |i: usize| match holds[i] {
+        Hold::Free => None,
+        Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => Some(DVec3::ZERO),
+        Hold::Contact { normal, .. } => Some(normal),
+    };
+    let only = |n: DVec3| DMat3::IDENTITY - super::force::outer(n, n);
+    for i in 0..holds.len() {
+        let mine = normal(i);
+        if let Some(n) = mine {
+            let size = out.diagonal[i].x_axis.x;
+            out.diagonal[i] = match n == DVec3::ZERO {
+                true => DMat3::from_diagonal(DVec3::splat(size)),
+                false => only(n) * out.diagonal[i] * only(n) + super::force::outer(n, n) * size,
+            };
+        }
+        for k in out.start[i] as usize..out.start[i + 1] as usize {
+            let theirs = normal(out.column[k] as usize);
+            if mine.is_none() && theirs.is_none() {
+                continue;
+            }
+            if mine == Some(DVec3::ZERO) || theirs == Some(DVec3::ZERO) {
+                out.lower[k] = DMat3::ZERO;
+                continue;
+            }
+            if let Some(n) = mine {
+                out.lower[k] = only(n) * out.lower[k];
+            }
+            if let Some(n) = theirs {
+                out.lower[k] *= only(n);
+            }
+        }
+    }
+}
+
 /// What an iteration starts from.
 enum Preconditioner<'a> {
     Direct(&'a mut Direct),
@@ -279,7 +321,7 @@ impl Preconditioner<'_> {
     }
 }
 
-/// Inverses of the diagonal blocks; of a unit with all that hangs on it; and the coarse level.
+/// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.
 struct Blocks<'a> {
     particles: Vec<DMat3>,
     units: Vec<Cholesky>,
@@ -287,7 +329,13 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn new(matrix: &BlockMatrix, holds: &[Hold], riders: &Riders, coarse: Option<&'a mut Coarse>) -> Self {
+    fn new(
+        matrix: &BlockMatrix,
+        held: &BlockMatrix,
+        holds: &[Hold],
+        riders: &Riders,
+        coarse: Option<&'a mut Coarse>,
+    ) -> Self {
         let mut blocks: Vec<Vec<Vec<f64>>> = riders
             .units
             .iter()
@@ -309,16 +357,13 @@ impl<'a> Blocks<'a> {
                 row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
             }
         }
-        Blocks {
-            particles: matrix.diagonal.iter().map(|d| d.inverse()).collect(),
-            units: blocks.into_iter().map(Cholesky::of).collect(),
-            coarse,
-        }
+        let particles = held.diagonal.iter().map(|d| d.inverse()).collect();
+        Blocks { particles, units: blocks.into_iter().map(Cholesky::of).collect(), coarse }
     }
 
     fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
-        for i in 0..holds.len() {
-            z.z[i] = self.particles[i] * r.z[i];
+        for ((z, d), r) in z.z.iter_mut().zip(&self.particles).zip(&r.z) {
+            *z = *d * *r;
         }
         if let Some(coarse) = &mut self.coarse {
             coarse.add(&r.z, &mut z.z);

@@ -326,7 +326,8 @@ fn layers_that_meet_exchange_momentum_and_make_none() {
         }
     }
     let (_, triangles) = grid(DVec3::ZERO, DVec3::X, DVec3::Y, 5, 5);
-    let both: Vec<[u32; 3]> = [0, 36].iter().flat_map(|first| triangles.iter().map(move |t| t.map(|i| i + first))).collect();
+    let both: Vec<[u32; 3]> =
+        [0, 36].iter().flat_map(|first| triangles.iter().map(move |t| t.map(|i| i + first))).collect();
     let (before, mut touched) = (s.momentum(), 0);
     for step in 0..60 {
         touched += s.step(1.0 / 120.0).unwrap().self_contacts;
