@@ -507,8 +507,14 @@ impl Mechanism {
     /// Half a kick (or a whole one) by the loads, as seen in the frame of `pose`, and damping of the bodies.
     fn kick(&mut self, time: f64) {
         for k in 0..self.layout.movable {
-            let kick = self.hat_load(k, self.load[k]);
-            self.u[k].iter_mut().zip(kick).for_each(|(e, x)| *e += time * x);
+            let i = &self.inertia[k];
+            let (force, torque) = self.load[k];
+            let f = force * (time * i.inv_sqrt_mass);
+            let t = (self.pose[k].r.transpose() * torque) * i.inv_sqrt * time;
+            let u = &mut self.u[k];
+            for (e, x) in u.iter_mut().zip([f.x, f.y, f.z, t.x, t.y, t.z]) {
+                *e += x;
+            }
         }
         self.damp_bodies(time);
         for (k, f) in self.linear.drive_forces.iter() {

@@ -132,6 +132,40 @@ pub(super) fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders
             _ => {}
         }
     }
+    settle_with_coordinates(riders);
+}
+
+/// Bodies must be given what their coordinates say, to rounding: an iteration leaves a little, which a stiff contact makes a
+/// large impulse, and a body that got it would be thrown. The smallest change of the impulses that fits is P += B y.
+fn settle_with_coordinates(riders: &mut Riders) {
+    for number in 0..riders.units.len() {
+        let unit = &riders.units[number];
+        let d = unit.z.len();
+        let mut lacking: Vec<f64> = (0..d).map(|c| unit.z[c] + unit.known[c]).collect();
+        let mut gram = vec![Vec::new(); d];
+        for (c, row) in gram.iter_mut().enumerate() {
+            row.resize(c + 1, 0.0);
+        }
+        let members = || riders.bodies.iter().filter(|b| b.unit == number);
+        for body in members() {
+            for c in 0..d {
+                let (lin, ang) = body.motions[c];
+                lacking[c] -= lin.dot(body.impulse) + ang.dot(body.moment);
+                for e in 0..=c {
+                    gram[c][e] += lin.dot(body.motions[e].0) + ang.dot(body.motions[e].1);
+                }
+            }
+        }
+        let size = (0..d).map(|c| gram[c][c]).fold(0.0, f64::max);
+        (0..d).for_each(|c| gram[c][c] += 1e-12 * size + f64::MIN_POSITIVE);
+        Cholesky::of(gram).solve(&mut lacking);
+        for body in riders.bodies.iter_mut().filter(|b| b.unit == number) {
+            for c in 0..d {
+                body.impulse += body.motions[c].0 * lacking[c];
+                body.moment += body.motions[c].1 * lacking[c];
+            }
+        }
+    }
 }
 
 /// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
