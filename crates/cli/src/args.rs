@@ -277,7 +277,7 @@ pub struct PlotOptions {
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// Scenes of `linkwork list` or scene files; without any, the whole table of targets
+    /// Scenes of `linkwork list` or scene files, or "particles" for systems of particles by themselves; without any, the whole table of targets
     #[arg(value_name = "SCENE", value_parser = NonEmptyStringValueParser::new())]
     pub scenes: Vec<String>,
     /// Set a parameter of every scene named, instead of the sizes of the table of targets; may be repeated

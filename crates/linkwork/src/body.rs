@@ -35,7 +35,7 @@ pub(crate) struct BodyState {
     /// Applied by the user since the last step, at the centre of mass.
     pub force: DVec3,
     pub torque: DVec3,
-    /// What particles did to it in the last step.
+    /// What particles do to it in this step, or did in the last.
     pub pushed: Option<Pushed>,
     pub shapes: Vec<Shape>,
     /// The shapes compiled for collision.
@@ -54,6 +54,11 @@ pub(crate) struct Accelerations {
 impl BodyState {
     pub fn is_dynamic(&self) -> bool {
         self.kind == BodyKind::Dynamic
+    }
+
+    /// Force and torque by particles within this step, if they push it.
+    pub fn push_by_particles(&self) -> Option<(DVec3, DVec3)> {
+        self.pushed.filter(|p| p.is_push()).map(|p| (p.force, p.torque))
     }
 
     pub fn wake(&mut self) {

@@ -9,7 +9,9 @@ use glam::DVec3;
 /// Refuses forces that would throw a body without joints out of the range of numbers.
 pub(crate) fn check_free_bodies(world: &World, free: &[u32]) -> Result<(), StepError> {
     for body in free.iter().filter_map(|&slot| world.bodies.at(slot as usize)) {
-        let fits = (body.force / body.mass.mass).is_finite() && (body.torque / body.mass.moments).is_finite();
+        let (force, torque) = body.push_by_particles().unwrap_or_default();
+        let (force, torque) = (force + body.force, torque + body.torque);
+        let fits = (force / body.mass.mass).is_finite() && (torque / body.mass.moments).is_finite();
         if !fits {
             return Err(StepError::NotFinite { body: body.name.clone() });
         }

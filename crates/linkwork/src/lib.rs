@@ -76,5 +76,8 @@ mod linalg;
 pub mod ode;
 pub mod particle;
 
+mod equations;
+pub use equations::WorldEquations;
+
 pub use glam;
 pub use scene::Scene;

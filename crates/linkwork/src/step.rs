@@ -31,7 +31,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
     let before = world.reassemble_if_posed(scratch)?;
-    let taken = couple::push(world, params.dt).and_then(|pushed| {
+    let taken = couple::push(world, &mut scratch.mechanisms, params.dt).and_then(|pushed| {
         let taken = advance(world, scratch, params);
         couple::settle(world, pushed, taken.is_ok(), params.dt);
         taken

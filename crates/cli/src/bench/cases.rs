@@ -192,6 +192,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::Growth { from: "strandbeest legs=12", to: "strandbeest legs=50", exponent: LINEAR },
     Relation::Growth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
+    Relation::Growth { from: "particles neighbours=10000", to: "particles neighbours=40000", exponent: LINEAR },
 ];
 
 impl Case {
@@ -228,7 +229,8 @@ mod tests {
                 panic!("{}: {}", case.label(), failure.text());
             }
         }
-        let labels: Vec<String> = CASES.iter().map(Case::label).collect();
+        let mut labels: Vec<String> = CASES.iter().map(Case::label).collect();
+        labels.extend(super::super::particles::SYSTEMS.iter().map(|case| case.label.to_owned()));
         for relation in RELATIONS {
             let (Relation::Growth { from: a, to: b, .. }
             | Relation::IterationGrowth { from: a, to: b, .. }

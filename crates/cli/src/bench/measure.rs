@@ -26,7 +26,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
+    pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Spread { median: quantile(&values, 0.5), least: quantile(&values, 0.0), most: quantile(&values, 1.0) }
     }

@@ -5,6 +5,7 @@ mod cases;
 mod duel;
 mod instructions;
 mod measure;
+mod particles;
 mod targets;
 
 use crate::args::{BenchOptions, SceneOptions};
@@ -51,8 +52,16 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
             None => break,
         }
     }
-    if results.len() < plan.len() {
-        let _ = writeln!(std::io::stderr(), "interrupted after {} of {} scenes", results.len(), plan.len());
+    let systems = if wants_particles(options) { particles::SYSTEMS } else { &[] };
+    for case in systems {
+        match particles::measure(case, options)? {
+            Some(measured) => results.push(measured),
+            None => break,
+        }
+    }
+    let wanted = plan.len() + systems.len();
+    if results.len() < wanted {
+        let _ = writeln!(std::io::stderr(), "interrupted after {} of {wanted} scenes", results.len());
     }
     let verdicts = targets::judge(&results, RELATIONS);
     print(&if options.json { as_json(&results, &verdicts, options) } else { as_text(&results, &verdicts) })?;
@@ -79,6 +88,11 @@ fn keep_and_compare(now: &Baseline, before: Option<&Baseline>, options: &BenchOp
     if worse { Err(Failure::told()) } else { Ok(()) }
 }
 
+/// Whether systems of particles by themselves are measured: with the whole table of targets, or by their name.
+fn wants_particles(options: &BenchOptions) -> bool {
+    options.scenes.is_empty() || options.scenes.iter().any(|scene| scene == particles::NAME)
+}
+
 /// What is measured: the table of targets or the part of it that concerns the scenes named, or these as they are.
 fn plan(options: &BenchOptions) -> Result<Vec<(Source, Option<&'static Case>)>, Failure> {
     let of_case = |case: &'static Case| Ok((case.source()?, Some(case)));
@@ -87,7 +101,7 @@ fn plan(options: &BenchOptions) -> Result<Vec<(Source, Option<&'static Case>)>, 
     }
     let as_in_the_table = options.settings.is_empty() && options.stepping.dt.is_none();
     let mut plan = Vec::new();
-    for scene in &options.scenes {
+    for scene in options.scenes.iter().filter(|scene| *scene != particles::NAME) {
         let cases: Vec<&'static Case> = CASES.iter().filter(|case| as_in_the_table && case.scene == scene).collect();
         for case in &cases {
             plan.push(of_case(case)?);

@@ -81,6 +81,26 @@ pub enum Order {
         /// Number of the particle, over all systems.
         particle: usize,
     },
+    /// Makes a particle, in the system of another if one is named and joined to that by a spring.
+    CreateParticle {
+        /// Number of the scene.
+        scene: u32,
+        /// Where, in the world, m.
+        target: [f64; 3],
+        /// Number of the other, over all systems.
+        to: Option<usize>,
+    },
+    /// Joins a particle to another by a spring, or to a body.
+    AttachParticle {
+        /// Number of the scene.
+        scene: u32,
+        /// Number of the particle, over all systems.
+        particle: usize,
+        /// Number of the other.
+        to: Option<usize>,
+        /// Number of the body.
+        body: Option<usize>,
+    },
     /// Lets go.
     Release {},
     /// Holds a point of a body where it is.
@@ -172,7 +192,10 @@ impl Order {
                 Err(format!("{} parameters", parameters.len()))
             }
             Order::Drag { point, target, .. } => near(point).and(near(target)),
-            Order::DragParticle { target, .. } => near(target),
+            Order::DragParticle { target, .. } | Order::CreateParticle { target, .. } => near(target),
+            Order::AttachParticle { to, body, .. } if to.is_some() == body.is_some() => {
+                Err("a particle is attached to another or to a body".to_string())
+            }
             Order::Nail { point, .. } => near(point),
             Order::Watch(watch) if watch.bodies.len().max(watch.joints.len()) > MOST_WATCHED => {
                 Err(format!("more than {MOST_WATCHED} bodies or joints watched at once"))
@@ -218,6 +241,9 @@ mod tests {
             r#"{"type":"drag","scene":1,"body":0,"point":[0,0,0],"target":[0,1e300,0]}"#,
             r#"{"type":"drag_particle","scene":1,"particle":0,"target":[0,1e300,0]}"#,
             r#"{"type":"nail_particle","scene":1,"particle":-1}"#,
+            r#"{"type":"create_particle","scene":1,"target":[0,1e300,0]}"#,
+            r#"{"type":"attach_particle","scene":1,"particle":0}"#,
+            r#"{"type":"attach_particle","scene":1,"particle":0,"to":1,"body":1}"#,
         ] {
             assert!(Order::read(text).is_err(), "{text}");
         }

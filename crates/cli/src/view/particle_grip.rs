@@ -1,8 +1,10 @@
-//! The mouse on a particle: a damped spring to the point under the cursor, for the length of a step.
+//! What can be done to particles in a page: pulled by the mouse (a damped spring to the point under the cursor, for the length
+//! of a step), nailed, made, and attached to each other and to bodies.
 
-use linkwork::World;
 use linkwork::glam::DVec3;
 use linkwork::particle::{ForceId, Method, Motion, Pull};
+use linkwork::scene::Particles;
+use linkwork::{BodyId, World};
 
 /// ω, 1/s: as the mouse on a body.
 const RATE: f64 = 30.0;
@@ -58,6 +60,61 @@ pub fn toggle_nail(world: &mut World, particle: usize) -> Result<bool, String> {
     changed.map(|()| !is_held).map_err(|error| error.to_string())
 }
 
+/// Mass of a particle that has no others to be like, kg.
+const USUAL_MASS: f64 = 0.1;
+
+/// Makes a particle like the others of its system, joined to one of them if that is named; where there are none, in a system
+/// of its own.
+pub fn create(world: &mut World, at: [f64; 3], to: Option<usize>, dt: f64) -> Result<(), String> {
+    let other = to.map(|k| locate(world, k).ok_or("there is no such particle")).transpose()?;
+    let number = match other {
+        Some((number, _)) => number,
+        // the last one: particles are numbered over all systems, and those of earlier ones must keep their numbers
+        None if world.particle_system_count() > 0 => world.particle_system_count() - 1,
+        None => world.add_particles(&Particles::new("made")).map_err(|error| error.to_string())?,
+    };
+    let masses = world.particle_system(number).map_or(&[][..], |s| s.masses());
+    let mass = other.map(|(_, k)| masses[k]).or(masses.last().copied()).unwrap_or(USUAL_MASS);
+    let made = world.add_particle(number, DVec3::from(at), mass).map_err(|error| error.to_string())?;
+    match other {
+        Some((_, k)) => join(world, number, (k, made), dt),
+        None => Ok(()),
+    }
+}
+
+/// Joins a particle to another of its system by a spring, or fixes it to a body. Returns what is told about it.
+pub fn attach(
+    world: &mut World,
+    particle: usize,
+    to: Option<usize>,
+    body: Option<BodyId>,
+    dt: f64,
+) -> Result<&'static str, String> {
+    let missing = || "there is no such particle".to_string();
+    let (number, particle) = locate(world, particle).ok_or_else(missing)?;
+    if let Some(body) = body {
+        world.attach_particle(number, particle, body).map_err(|error| error.to_string())?;
+        return Ok("The particle is fixed to the body.");
+    }
+    let (other_number, other) = to.and_then(|k| locate(world, k)).ok_or_else(missing)?;
+    if other_number != number {
+        return Err("the two particles belong to different systems, which springs cannot join".to_string());
+    }
+    join(world, number, (particle, other), dt)?;
+    Ok("The two particles are joined by a spring.")
+}
+
+/// A spring as stiff as a mouse pulls, or as the step bears.
+fn join(world: &mut World, number: usize, (a, b): (usize, usize), dt: f64) -> Result<(), String> {
+    let system = world.particle_system(number).ok_or("there is no such particle")?;
+    let (mass, rate) = match system.method() {
+        Method::Implicit => (system.masses()[a].max(system.masses()[b]), 4.0 * RATE),
+        _ => (system.masses()[a].min(system.masses()[b]), (4.0 * RATE).min(STIFFEST / dt)),
+    };
+    let (stiffness, damping) = (mass * rate * rate, 0.2 * mass * rate);
+    world.join_particles(number, (a, b), stiffness, damping).map(drop).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +147,40 @@ mod tests {
             assert_eq!(world.particle_system(0).unwrap().positions()[particle], held);
             assert_eq!(toggle_nail(&mut world, particle), Ok(false));
         }
+    }
+
+    #[test]
+    fn particles_are_made_and_attached() {
+        let scene = linkwork_scenes::find("hammock").unwrap().default_scene();
+        let mut world = World::build(&scene).unwrap();
+        let (mut scratch, params) = (Scratch::default(), StepParams::new(scene.step.dt));
+        let count = world.particle_system(0).unwrap().len();
+        let corner = world.particle_system(0).unwrap().positions()[count - 1];
+        // hung on the last corner of the cloth by a spring
+        create(&mut world, (corner - DVec3::Z * 0.3).to_array(), Some(count - 1), params.dt).unwrap();
+        assert_eq!(world.particle_system(0).unwrap().len(), count + 1);
+        assert_eq!(world.particle_drawing(0).unwrap().lines.last(), Some(&[count as u32 - 1, count as u32]));
+        (0..120).for_each(|_| drop(step(&mut world, &mut scratch, &params).unwrap()));
+        let (hung, corner) = (world.particle_system(0).unwrap().positions()[count], corner);
+        assert!((hung.distance(corner) - 0.3).abs() < 0.1, "{hung} below {corner}");
+        // to another particle, to a body, and not to itself or to nothing
+        assert!(attach(&mut world, count, Some(count - 2), None, params.dt).is_ok());
+        let body = world.body_ids().find(|id| world.mass(*id).is_some()).unwrap();
+        assert!(attach(&mut world, count, None, Some(body), params.dt).is_ok());
+        assert!(attach(&mut world, count, Some(count), None, params.dt).is_err());
+        assert!(attach(&mut world, count + 9, Some(0), None, params.dt).is_err());
+        let offset = |world: &World| {
+            let pose = world.pose(body).unwrap();
+            pose.orientation.inverse() * (world.particle_system(0).unwrap().positions()[count] - pose.position)
+        };
+        let before = offset(&world);
+        (0..60).for_each(|_| drop(step(&mut world, &mut scratch, &params).unwrap()));
+        assert!(offset(&world).distance(before) < 1e-9, "it goes with the body");
+        // where there are no particles at all
+        let mut world = World::build(&linkwork_scenes::find("excavator").unwrap().default_scene()).unwrap();
+        create(&mut world, [0.0, 0.0, 3.0], None, 0.01).unwrap();
+        create(&mut world, [0.0, 0.0, 2.5], Some(0), 0.01).unwrap();
+        assert_eq!(world.particle_system(0).unwrap().len(), 2);
     }
 
     #[test]

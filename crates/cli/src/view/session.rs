@@ -339,6 +339,17 @@ impl Session {
                 let is_held = particle_grip::toggle_nail(&mut self.stage.world, particle)?;
                 self.tell(Some(client), "info", if is_held { "The particle is nailed." } else { "The nail is out." });
             }
+            Order::CreateParticle { scene, target, to } if scene == self.scene => {
+                particle_grip::create(&mut self.stage.world, target, to, self.params.dt)?;
+                self.revise();
+            }
+            Order::AttachParticle { scene, particle, to, body } if scene == self.scene => {
+                let body =
+                    body.map(|k| self.stage.bodies.get(k).copied().ok_or("there is no such body")).transpose()?;
+                let told = particle_grip::attach(&mut self.stage.world, particle, to, body, self.params.dt)?;
+                self.revise();
+                self.tell(Some(client), "info", told);
+            }
             Order::Release {} => {
                 self.grips.remove(&client);
                 return Ok(false);
@@ -355,9 +366,12 @@ impl Session {
             Order::Motor { scene, joint, coordinate, motor } if scene == self.scene => {
                 self.stage.set_motor(joint, &coordinate, motor)?;
             }
-            Order::Nail { .. } | Order::NailParticle { .. } | Order::PullNails { .. } | Order::Motor { .. } => {
-                return Ok(false);
-            }
+            Order::Nail { .. }
+            | Order::NailParticle { .. }
+            | Order::CreateParticle { .. }
+            | Order::AttachParticle { .. }
+            | Order::PullNails { .. }
+            | Order::Motor { .. } => return Ok(false),
             Order::Watch(watch) => {
                 self.watches.insert(client, watch);
                 self.combine_watches();

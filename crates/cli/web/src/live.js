@@ -35,6 +35,9 @@ export class Live {
         send({ type: 'drag_particle', scene: this.scene, particle, target });
       },
       nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, particle }),
+      createParticle: (target, to) => send({ type: 'create_particle', scene: this.scene, target, to }),
+      attachParticle: (particle, to, body) => send({ type: 'attach_particle', scene: this.scene, particle, to, body }),
+      tell: notify,
       release: () => send({ type: 'release' }),
       nail: (body, point) => send({ type: 'nail', scene: this.scene, body, point }),
       pullNails: (body) => send({ type: 'pull_nails', scene: this.scene, body: body ?? null }),
@@ -73,7 +76,7 @@ export class Live {
     const toggle = (key) => () => view.toggle(key, !find(`toggle-${key}`).checked);
     bindKeys([
       ['space', 'plays or pauses', play], ['. or ArrowRight', 'makes one step', step], ['r', 'goes back to the start', reset], ['[', 'slower', () => faster(-1)], [']', 'faster', () => faster(1)],
-      ['n', 'nails the point under the cursor', () => view.pointer.nailHere()], ['u', 'pulls all nails', () => find('pull-nails').click()],
+      ['n', 'nails the point under the cursor', () => view.pointer.nailHere()], ['b', 'makes a particle under the cursor, hung on the one that is marked', () => view.pointer.createHere()], ['a', 'marks the particle under the cursor; then attaches it to the next particle or body', () => view.pointer.attachHere()], ['u', 'pulls all nails', () => find('pull-nails').click()],
       ['j', 'joints', toggle('joints')], ['k', 'joint frames', toggle('frames')], ['v', 'velocities', toggle('velocities')], ['f', 'reaction forces', toggle('reactions')], ['c', 'contacts', toggle('contacts')],
       ['x', 'next style of shapes', () => nextStyle()], ['m', 'mechanisms by colour', () => nextColouring()],
       ['h', 'whole scene', () => view.home()], ['g', 'follows the selected body, or no longer', () => find('follow').click()], ['p', 'saves a picture', () => find('shot').click()], ['l', 'light or dark', () => find('theme').click()],

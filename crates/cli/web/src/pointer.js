@@ -8,12 +8,13 @@ const CLICK = 5;
 const NEAR = 12;
 
 export class Pointer {
-  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle). */
+  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
   constructor(stage, overlays, act) {
     Object.assign(this, { stage, overlays, act, bodies: null, frame: null, canDrag: false });
     this.caster = new Raycaster();
     this.place = new Vector2();
     this.last = null;
+    this.marked = null;
     const { canvas } = stage;
     canvas.addEventListener('pointerdown', (event) => this.down(event), { capture: true });
     canvas.addEventListener('pointermove', (event) => this.move(event));
@@ -147,6 +148,47 @@ export class Pointer {
     this.overlays.grip = null;
     this.stage.controls.enabled = true;
     this.stage.dirty = true;
+  }
+
+  /** Makes a particle under the cursor, at the depth of what is marked, touched or looked at, hung on the marked one. */
+  createHere() {
+    if (!this.last || !this.canDrag) return;
+    const hit = this.hit(this.last);
+    const marked = this.markedAt();
+    const facing = this.stage.camera.getWorldDirection(new Vector3());
+    const through = marked ?? this.stage.controls.target;
+    this.aim(this.last);
+    const free = this.caster.ray.intersectPlane(new Plane().setFromNormalAndCoplanarPoint(facing, through), new Vector3());
+    const target = marked ? free : (hit?.at ?? free);
+    if (!target) return;
+    this.act.createParticle(target.toArray(), marked ? this.marked : null);
+    this.mark(null);
+  }
+
+  /** Marks the particle under the cursor; if one is marked, attaches it to what is under the cursor. */
+  attachHere() {
+    if (!this.last || !this.canDrag) return;
+    const hit = this.hit(this.last);
+    const near = this.particleNear(this.last, hit);
+    if (this.marked === null) {
+      this.mark(near ? near.particle : null);
+      this.act.tell(near ? 'Marked. Press A over another particle or a body to attach it, or B to hang a new one on it.' : 'There is no particle under the cursor.');
+      return;
+    }
+    if (near && near.particle !== this.marked) this.act.attachParticle(this.marked, near.particle, null);
+    else if (hit && !near) this.act.attachParticle(this.marked, null, hit.body);
+    else this.act.tell('No longer marked.');
+    this.mark(null);
+  }
+
+  mark(particle) {
+    this.marked = particle;
+    this.stage.dirty = true;
+  }
+
+  markedAt() {
+    const points = this.frame?.points;
+    return this.marked === null || !points || 3 * this.marked >= points.length ? null : new Vector3().fromArray(points, 3 * this.marked);
   }
 
   /** Nails what is under the cursor. */

@@ -15,7 +15,7 @@ export class Replay {
     const nothing = () => {};
     this.recording = null;
     this.wanted = {};
-    this.view = new View({ drag: nothing, dragParticle: nothing, nailParticle: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: (watch) => this.watch(watch) }, false);
+    this.view = new View({ drag: nothing, dragParticle: nothing, nailParticle: nothing, createParticle: nothing, attachParticle: nothing, tell: nothing, release: nothing, nail: nothing, pullNails: nothing, motor: nothing, watch: (watch) => this.watch(watch) }, false);
     this.time = 0;
     this.playing = false;
     this.speed = 1;

@@ -35,6 +35,7 @@ export class View {
     this.pointer = new Pointer(this.stage, this.overlays, {
       select: (body) => this.select(body), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
       drag: act.drag, dragParticle: act.dragParticle, release: act.release, nail: act.nail, nailParticle: act.nailParticle,
+      createParticle: act.createParticle, attachParticle: act.attachParticle, tell: act.tell,
     });
     this.pointer.canDrag = isLive;
     this.selected = { body: null, joint: null };
@@ -130,9 +131,7 @@ export class View {
     this.bodies.colouring = find('colouring').value;
     this.bodies.paint();
     if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
-    this.particles?.dispose();
-    this.particles = new Particles(description.particles ?? []);
-    if (this.particles.objects.length) this.stage.scene.add(...this.particles.objects);
+    this.describeParticles(description);
     this.pointer.bodies = this.bodies;
     this.pointer.letGo();
     this.inspector.describe(description);
@@ -144,8 +143,16 @@ export class View {
     document.title = `${description.name || 'scene'} · Linkwork`;
   }
 
-  /** Joints have come or gone (nails). */
+  describeParticles(description) {
+    this.particles?.dispose();
+    this.particles = new Particles(description.particles ?? []);
+    if (this.particles.objects.length) this.stage.scene.add(...this.particles.objects);
+  }
+
+  /** Joints or particles have come or gone (nails, what the user makes). */
   describeJoints(description) {
+    const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length]));
+    if (parts(description) !== parts(this.description)) this.describeParticles(description);
     this.description = description;
     this.inspector.describe(description);
     this.overlays.describe(description, this.stage.radius);

@@ -279,6 +279,46 @@ await page.click('#inspector button:has-text("Pull nails")');
 await nails(0);
 await page.click('#play');
 
+// ---- particles: made under the cursor and hung on a marked one, attached to another
+await choose(page, 'tinkertoys');
+await page.evaluate(() => window.linkwork.connection.send({ type: 'play', on: false }));
+await page.click('#reset');
+await page.waitForFunction(() => window.linkwork.view.frame.steps === 0 && !window.linkwork.status.playing);
+await page.click('#home');
+await clear();
+const drawn = () => page.evaluate(() => window.linkwork.view.description.particles.map((system) => [system.count, system.lines.length]));
+const atParticle = (particle) => page.evaluate((k) => {
+  const { frame, stage } = window.linkwork.view;
+  const at = stage.center.clone().fromArray(frame.points, 3 * k).project(stage.camera);
+  const box = stage.canvas.getBoundingClientRect();
+  return { x: box.left + ((at.x + 1) / 2) * box.width, y: box.top + ((1 - at.y) / 2) * box.height };
+}, particle);
+const [[count, lines]] = await drawn();
+const end = await atParticle(count - 1);
+await page.mouse.move(end.x, end.y);
+await page.keyboard.press('a');
+const marked = await page.evaluate(() => window.linkwork.view.pointer.marked);
+assert.ok(marked !== null, 'a particle is marked');
+await page.mouse.move(end.x + 40, end.y + 40);
+await page.keyboard.press('b');
+const grown = (n, m) => page.waitForFunction(([a, b]) => {
+  const [system] = window.linkwork.view.description.particles;
+  return system.count === a && system.lines.length === b;
+}, [n, m]);
+await grown(count + 1, lines + 1);
+await page.waitForFunction((n) => window.linkwork.view.frame.points.length === 3 * n, count + 1);
+const made = await atParticle(count);
+assert.ok(Math.hypot(made.x - end.x - 40, made.y - end.y - 40) < 12, 'it is where the cursor was');
+await page.mouse.move(made.x, made.y);
+await page.keyboard.press('a');
+const other = await atParticle(Math.floor(count / 2));
+await page.mouse.move(other.x, other.y);
+await page.keyboard.press('a');
+await grown(count + 1, lines + 2);
+await shot(page, 'made');
+await page.click('#reset');
+await grown(count, lines);
+
 // ---- everything that can be switched is switched, and changes the picture
 await choose(page, 'scissor-lift');
 await page.click('#play');

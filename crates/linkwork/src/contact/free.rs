@@ -60,8 +60,11 @@ impl Free {
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let damp = |rate: f64| (-rate * h).exp();
         let Motion { v, w } = self.motion();
-        let v = (v + acceleration * kick) * damp(body.linear_damping);
-        let w = (w + spin * kick) * damp(body.angular_damping);
+        // what particles give acts at once and whole
+        let (force, torque) = body.push_by_particles().unwrap_or_default();
+        let given = self.pose.r * (self.pose.r.transpose() * torque / body.mass.moments);
+        let v = (v + acceleration * kick + force * (h / body.mass.mass)) * damp(body.linear_damping);
+        let w = (w + spin * kick + given * h) * damp(body.angular_damping);
         self.u = self.hat(v, w);
         self.kicked = self.u;
     }

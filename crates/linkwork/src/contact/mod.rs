@@ -14,6 +14,7 @@ mod listing;
 mod look;
 mod newton;
 mod problem;
+mod rest;
 mod rigid;
 mod rolling;
 mod solve;
@@ -107,16 +108,6 @@ impl ContactReport {
     }
 }
 
-/// Whether a mechanism is moved from outside, or by a motor that is told to run, however slowly.
-fn is_driven(world: &World, mechanism: &Mechanism) -> bool {
-    let carried = mechanism
-        .outside_bodies()
-        .filter_map(|slot| world.bodies.at(slot as usize))
-        .any(|b| b.kind == BodyKind::Kinematic && (b.v != DVec3::ZERO || b.w != DVec3::ZERO));
-    let mut joints = mechanism.joint_slots().iter().filter_map(|&slot| world.joints.at(slot as usize));
-    carried || joints.any(|joint| joint.drives.iter().any(|drive| drive.is_running()))
-}
-
 impl Island {
     /// Leaves it for smaller steps.
     fn delay(&self, late: &mut Active) {
@@ -147,8 +138,9 @@ pub(crate) struct Contacts {
     states: Vec<Free>,
     first_coordinate: Vec<u32>,
     mechanism_count: usize,
-    /// By unit: whether a contact pushes it.
+    /// By unit: whether a contact or particles push it, and whether particles do.
     pushed: Vec<bool>,
+    carried: Vec<bool>,
     /// By slot: speed that a body turned out to be given within the step, faster than its reach allows for.
     pushes: Vec<f64>,
     thrown: Vec<u32>,
@@ -166,11 +158,10 @@ impl Contacts {
         self.count = 0;
         self.states.clear();
         self.advances.clear();
-        if !world.collides {
+        let World { bodies, joints, collisions, gravity, graph_version, collides, .. } = world;
+        if !*collides && !bodies.iter().any(|(_, b)| b.push_by_particles().is_some()) {
             return;
         }
-        let World { bodies, joints, collisions, gravity, graph_version, .. } = world;
-        collisions.sync(*graph_version, bodies, joints);
         let slots = bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
         self.placed.clear();
         self.placed.resize(slots, PlacedBody::default());
@@ -178,10 +169,21 @@ impl Contacts {
             let pushed = self.pushes.get(id.slot()).copied().unwrap_or(0.0);
             self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed };
         }
-        collisions.update(&self.placed, h, gravity.length());
         self.number_units(slots, mechanisms, free, active);
-        self.join(&collisions.manifolds);
-        self.collect(&collisions.manifolds, mechanisms.len(), free.len());
+        for (id, _) in bodies.iter().filter(|(_, b)| b.push_by_particles().is_some()) {
+            if let Some(carried) = self.carried.get_mut(self.unit[id.slot()] as usize) {
+                *carried = true;
+            }
+        }
+        self.pushed.copy_from_slice(&self.carried);
+        if *collides {
+            collisions.sync(*graph_version, bodies, joints);
+            collisions.update(&self.placed, h, gravity.length());
+            self.join(&collisions.manifolds);
+            self.collect(&collisions.manifolds, mechanisms.len(), free.len());
+        } else {
+            self.collect(&[], mechanisms.len(), free.len());
+        }
     }
 
     fn number_units(&mut self, slots: usize, mechanisms: &[Mechanism], free: &[u32], active: &Active) {
@@ -200,6 +202,8 @@ impl Contacts {
         }
         self.pushed.clear();
         self.pushed.resize(mechanisms.len() + free.len(), false);
+        self.carried.clear();
+        self.carried.resize(mechanisms.len() + free.len(), false);
         self.parent.clear();
         self.parent.extend(0..(mechanisms.len() + free.len()) as u32);
     }
@@ -228,20 +232,14 @@ impl Contacts {
         for (k, m) in manifolds.iter().enumerate() {
             let units = [self.unit[m.a as usize], self.unit[m.b as usize]];
             let Some(unit) = units.into_iter().find(|&u| u != NONE) else { continue };
-            let root = self.root(unit) as usize;
-            if self.island_of[root] == NONE {
-                self.island_of[root] = self.count as u32;
-                if self.count == self.islands.len() {
-                    self.islands.push(Island::default());
-                }
-                let island = &mut self.islands[self.count];
-                island.mechanisms.clear();
-                island.free.clear();
-                island.manifolds.clear();
-                island.asleep = false;
-                self.count += 1;
+            let island = self.open_island(unit);
+            self.islands[island].manifolds.push(k as u32);
+        }
+        // what particles push moves as what touches does, even if it touches nothing
+        for unit in 0..(mechanisms + free) as u32 {
+            if self.carried[unit as usize] {
+                self.open_island(unit);
             }
-            self.islands[self.island_of[root] as usize].manifolds.push(k as u32);
         }
         for unit in 0..(mechanisms + free) as u32 {
             let root = self.root(unit) as usize;
@@ -258,12 +256,30 @@ impl Contacts {
         }
     }
 
-    /// Whether mechanism `k` touches something.
+    /// The island of a unit, made if there is none yet.
+    fn open_island(&mut self, unit: u32) -> usize {
+        let root = self.root(unit) as usize;
+        if self.island_of[root] == NONE {
+            self.island_of[root] = self.count as u32;
+            if self.count == self.islands.len() {
+                self.islands.push(Island::default());
+            }
+            let island = &mut self.islands[self.count];
+            island.mechanisms.clear();
+            island.free.clear();
+            island.manifolds.clear();
+            island.asleep = false;
+            self.count += 1;
+        }
+        self.island_of[root] as usize
+    }
+
+    /// Whether mechanism `k` touches something or is pushed by particles.
     pub fn touches(&self, mechanism: usize) -> bool {
         self.count > 0 && self.island_of[mechanism] != NONE
     }
 
-    /// Whether the `k`-th free body touches something.
+    /// Whether the `k`-th free body touches something or is pushed by particles.
     pub fn free_touches(&self, k: usize, mechanisms: usize) -> bool {
         self.count > 0 && self.island_of[mechanisms + k] != NONE
     }
@@ -306,58 +322,6 @@ impl Contacts {
             }
         }
         report
-    }
-
-    /// Finds what sleeps: islands of sleeping bodies that nothing moving reaches, and sleepers that touch nothing. What
-    /// sleeps is no longer active; what shares an island with something awake wakes.
-    pub fn let_sleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &mut Active) {
-        for mechanism in mechanisms {
-            if is_driven(world, mechanism) {
-                world.wake_slots(mechanism.movable_bodies());
-            }
-        }
-        for k in 0..self.count {
-            let mut island = std::mem::take(&mut self.islands[k]);
-            island.collect_bodies(mechanisms, free);
-            let driven = |slot: u32| {
-                let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
-                body.is_some_and(|b| b.v != DVec3::ZERO || b.w != DVec3::ZERO)
-            };
-            let disturbed = island.manifolds.iter().any(|&m| {
-                let m = &world.collisions.manifolds[m as usize];
-                driven(m.a) || driven(m.b)
-            });
-            island.asleep = !disturbed && world.all_asleep(&island.bodies);
-            if !island.asleep {
-                world.wake_sleepers(&island.bodies);
-            }
-            self.islands[k] = island;
-        }
-        for (k, mechanism) in mechanisms.iter().enumerate() {
-            active.mechanisms[k] &= !world.all_asleep(mechanism.movable_bodies());
-        }
-        for (k, slot) in free.iter().enumerate() {
-            active.free[k] &= !world.all_asleep(std::slice::from_ref(slot));
-        }
-    }
-
-    /// Lets what has been at rest fall asleep, after a step; what is late has not made its step yet.
-    pub fn fall_asleep(&self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], late: &Active, dt: f64) {
-        world.note_rest(dt);
-        let is_late = |i: &Island| {
-            i.mechanisms.iter().any(|&m| late.mechanisms[m as usize]) || i.free.iter().any(|&k| late.free[k as usize])
-        };
-        for island in self.islands[..self.count].iter().filter(|i| !i.asleep && !is_late(i)) {
-            world.fall_asleep(&island.bodies);
-        }
-        for (_, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| !self.touches(*k)) {
-            world.fall_asleep(mechanism.movable_bodies());
-        }
-        for (k, slot) in free.iter().enumerate() {
-            if !self.free_touches(k, mechanisms.len()) {
-                world.fall_asleep(std::slice::from_ref(slot));
-            }
-        }
     }
 
     /// How the mechanisms of islands advanced.
@@ -728,11 +692,12 @@ impl Contacts {
     fn take_back(&mut self, island: &Island, mechanisms: &mut [Mechanism], first_state: usize) {
         for &m in &island.mechanisms {
             mechanisms[m as usize].take_pushes_back();
-            self.pushed[m as usize] = false;
+            self.pushed[m as usize] = self.carried[m as usize];
         }
         for state in &mut self.states[first_state..] {
             state.u = state.kicked;
-            self.pushed[self.unit[state.slot as usize] as usize] = false;
+            let unit = self.unit[state.slot as usize] as usize;
+            self.pushed[unit] = self.carried[unit];
         }
     }
 

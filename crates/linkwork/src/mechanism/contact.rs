@@ -108,6 +108,11 @@ impl Mechanism {
         self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
         self.kick(if self.supported { h } else { 0.5 * h });
+        // what particles give acts at once and whole
+        for k in 0..self.layout.movable {
+            let push = self.hat_load(k, self.push[k]);
+            self.u[k].iter_mut().zip(push).for_each(|(e, x)| *e += h * x);
+        }
         self.correction.fill(0.0);
         if self.bounded.is_empty() {
             self.close_for_first_half(h);
@@ -230,6 +235,28 @@ impl Mechanism {
         }
         self.contact.basis = basis;
         found
+    }
+
+    /// Velocities of body `k` (local) for each of the free motions.
+    pub(crate) fn free_motions_of(&self, k: usize) -> Vec<(DVec3, DVec3)> {
+        self.contact.basis.iter().map(|column| self.motion_of_hat(k, &column[k])).collect()
+    }
+
+    /// Accelerations of all movable bodies under the loads, as far as free motions allow.
+    pub(crate) fn accelerations_by_loads(&self) -> Vec<(DVec3, DVec3)> {
+        let loads: Vec<Hat> = (0..self.layout.movable).map(|k| self.hat_load(k, self.load[k])).collect();
+        let mut sum = vec![[0.0; 6]; self.layout.movable];
+        for column in &self.contact.basis {
+            let part = product(column, &loads);
+            sum.iter_mut().flatten().zip(column.iter().flatten()).for_each(|(s, c)| *s += part * c);
+        }
+        (0..self.layout.movable).map(|k| self.motion_of_hat(k, &sum[k])).collect()
+    }
+
+    pub(super) fn motion_of_hat(&self, k: usize, u: &Hat) -> (DVec3, DVec3) {
+        let i = &self.inertia[k];
+        let v = DVec3::new(u[0], u[1], u[2]) * i.inv_sqrt_mass;
+        (v, self.pose[k].r * (DVec3::new(u[3], u[4], u[5]) * i.inv_sqrt))
     }
 
     /// Springs answer a push: Q becomes Q C with CCᵀ = Qᵀ (response) Q.

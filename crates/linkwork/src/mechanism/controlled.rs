@@ -114,6 +114,15 @@ impl Mechanism {
         advance
     }
 
+    /// Linear and angular accelerations of the movable bodies where they are, in world axes.
+    pub(crate) fn accelerations(&mut self) -> Vec<(DVec3, DVec3)> {
+        self.reserve_slopes(1);
+        self.expect_values(0.0);
+        self.slope_into(0, false);
+        let accelerate = |k: usize| self.motion_of_hat(k, &self.controlled.slopes[0][k].u);
+        (0..self.layout.movable).map(accelerate).collect()
+    }
+
     /// Whether the equations of motion are smooth and not stiff at steps of `h`.
     fn is_smooth(&self, h: f64) -> bool {
         let slow = |k: usize| {

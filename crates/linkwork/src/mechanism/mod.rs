@@ -139,6 +139,8 @@ pub(crate) struct Mechanism {
     acceleration: Vec<Accelerations>,
     /// Force and torque at each movable body, gravity included, N and N m.
     load: Vec<(DVec3, DVec3)>,
+    /// By particles, which act on a mechanism in contact only.
+    push: Vec<(DVec3, DVec3)>,
     /// First coordinate of each model in `values`.
     first_value: Vec<u32>,
     /// Coordinates with their turns at the start of the step, and where they are expected at its end.
@@ -199,6 +201,7 @@ impl Mechanism {
             u_start: vec![[0.0; 6]; movable],
             acceleration: vec![Accelerations::default(); movable],
             load: vec![(DVec3::ZERO, DVec3::ZERO); movable],
+            push: vec![(DVec3::ZERO, DVec3::ZERO); movable],
             first_value,
             values: vec![0.0; count],
             near: vec![0.0; count],
@@ -256,6 +259,7 @@ impl Mechanism {
                 self.acceleration[k] = body.memory;
                 self.supported |= body.supported;
                 self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
+                self.push[k] = body.push_by_particles().unwrap_or_default();
             } else if body.kind == BodyKind::Kinematic {
                 self.outside[k] = Motion { v: body.v, w: body.w };
             } else {
@@ -522,6 +526,14 @@ impl Mechanism {
                 *e += time * x;
             }
         }
+    }
+
+    /// A force and a torque on body `k`, in hat coordinates.
+    fn hat_load(&self, k: usize, (force, torque): (DVec3, DVec3)) -> Hat {
+        let i = &self.inertia[k];
+        let f = force * i.inv_sqrt_mass;
+        let t = (self.pose[k].r.transpose() * torque) * i.inv_sqrt;
+        [f.x, f.y, f.z, t.x, t.y, t.z]
     }
 
     /// Decay of the velocities of damped bodies.

@@ -161,6 +161,12 @@ impl ParticleSystem {
         let hinges = Hinges::new(&self.x, &moved, material.bend, material.damping);
         self.add_force(Membrane { elements, material })?;
         self.add_force(hinges)?;
+        for corners in &moved {
+            let x = corners.map(|i| self.x[i as usize]);
+            let longest = x[0].distance(x[1]).max(x[1].distance(x[2])).max(x[2].distance(x[0]));
+            self.longest_edge = self.longest_edge.max(longest);
+        }
+        self.faces.extend_from_slice(&moved);
         self.sheets.add(&self.x, moved, material.thickness, material.friction, material.self_collision);
         self.set_method(super::Method::Implicit);
         Ok(first..self.x.len())

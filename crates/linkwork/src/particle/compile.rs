@@ -91,6 +91,8 @@ pub(crate) fn system(world: &World, p: &Particles, path: &str) -> Checked<System
         restitution: p.restitution,
         lines: b.lines,
         triangles: b.triangles,
+        given: Vec::new(),
+        owed: Vec::new(),
     })
 }
 

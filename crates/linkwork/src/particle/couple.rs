@@ -1,24 +1,28 @@
 //! Particles in a world: bodies stop them, carry them and feel them.
 //!
 //! Once a step, before the bodies move, particles are stepped among the shapes of the bodies as these move, with the
-//! velocities of dynamic bodies as further unknowns (implicit.rs). The impulses they exchange act on the bodies as forces
-//! over the step that follows, joints and contacts included; then attached particles are put where their bodies have
-//! come to, and those that touch are brought out of the shapes.
+//! velocities of dynamic bodies as further unknowns (implicit.rs). Bodies that joints connect answer through their joints,
+//! in the coordinates of the motions that these leave free, as they do to contacts. The impulses they exchange act on the
+//! bodies at the start of the step that follows, joints and contacts included: a body that particles push takes its whole
+//! kick before it moves, as one does that touches something, so that it goes where the particles expect it. Then attached
+//! particles are put where their bodies have come to, and those that touch are brought out of the shapes.
 //!
 //! What a body does without particles must be guessed: that it goes on to accelerate as it did in the last step, when
-//! particles pushed it by a known force. So a hook that joints hold up is not taken for one that falls, and
-//! M (V − v − h a) = P − P_last: only the change of the push meets the body's own mass.
+//! particles pushed it by a known force. So a hook that contacts hold up is not taken for one that falls, and only the
+//! change of the push, P − P_last, meets the body's inertia. Several systems that push one body do so one after the other,
+//! each knowing what those before it changed.
 
-use super::implicit::{Attached, Rider, Surroundings};
+use super::implicit::{Attached, Surroundings};
+use super::rider::free_motions;
 use super::solid::Solid;
 use super::{ForceId, Gravity, ParticleSystem, Saved};
-use crate::body::BodyState;
 use crate::collide::narrow::Place;
 use crate::collide::parry::Bounds;
 use crate::collide::shape::Material;
 use crate::error::{SceneError, StepError};
 use crate::handle::BodyId;
 use crate::math::Placed;
+use crate::mechanism::Mechanism;
 use crate::scene::Combine;
 use crate::world::World;
 use glam::{DMat3, DVec3};
@@ -36,7 +40,14 @@ pub(crate) struct SystemState {
     /// What is drawn between particles.
     pub lines: Vec<[u32; 2]>,
     pub triangles: Vec<[u32; 3]>,
+    /// What it gave to bodies in the last step: slot, impulse, moment.
+    pub given: Vec<Impulse>,
+    /// What attached particles lost when they were put where their bodies are; these get it in the next step.
+    pub owed: Vec<Impulse>,
 }
+
+/// An impulse on a body: slot, impulse, moment about the centre of mass.
+pub(crate) type Impulse = (u32, DVec3, DVec3);
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +68,7 @@ impl Anchor {
     }
 }
 
-/// What a body felt from particles in the last step, N and N m, and how it moved before that step.
+/// What a body feels from particles within a step, N and N m, and how it moved before that step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pushed {
     pub force: DVec3,
@@ -67,49 +78,53 @@ pub(crate) struct Pushed {
     pub span: f64,
 }
 
+impl Pushed {
+    pub fn is_push(&self) -> bool {
+        self.force != DVec3::ZERO || self.torque != DVec3::ZERO
+    }
+}
+
 /// Accelerations beyond this, m/s² and rad/s², are blows and say nothing about the next step.
 const FASTEST: f64 = 300.0;
 
 /// What is needed to undo a push.
 pub(crate) struct Undo {
-    systems: Vec<Saved>,
-    /// Slot, force, torque, velocities, memory.
-    bodies: Vec<(u32, [DVec3; 4], Option<Pushed>)>,
+    systems: Vec<(Saved, Vec<Impulse>, Vec<Impulse>)>,
+    bodies: Vec<(u32, Option<Pushed>)>,
 }
 
 impl Undo {
     pub fn undo(self, world: &mut World) {
-        for (state, saved) in world.particles.iter_mut().zip(self.systems) {
+        for (state, (saved, given, owed)) in world.particles.iter_mut().zip(self.systems) {
             state.system.go_back(saved);
+            (state.given, state.owed) = (given, owed);
         }
-        for (slot, [force, torque, v, w], pushed) in self.bodies {
+        for (slot, pushed) in self.bodies {
             if let Some(body) = world.bodies.at_mut(slot as usize) {
-                (body.force, body.torque, body.v, body.w, body.pushed) = (force, torque, v, w, pushed);
+                body.pushed = pushed;
             }
         }
     }
 }
 
-/// Steps all particle systems, and puts what they do to bodies into the forces of these.
-pub(crate) fn push(world: &mut World, h: f64) -> Result<Option<Undo>, StepError> {
+/// Steps all particle systems, and gives what they do to bodies to these.
+pub(crate) fn push(world: &mut World, mechanisms: &mut [Mechanism], h: f64) -> Result<Option<Undo>, StepError> {
     if world.particles.is_empty() {
         return Ok(None);
     }
-    let mut undo = Undo { systems: world.particles.iter().map(|s| s.system.save()).collect(), bodies: Vec::new() };
+    let saved = |s: &SystemState| (s.system.save(), s.given.clone(), s.owed.clone());
+    let mut undo = Undo { systems: world.particles.iter().map(saved).collect(), bodies: Vec::new() };
     for (slot, body) in world.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
-        undo.bodies.push((slot.slot() as u32, [body.force, body.torque, body.v, body.w], body.pushed));
+        undo.bodies.push((slot.slot() as u32, body.pushed));
     }
     let mut systems = std::mem::take(&mut world.particles);
-    let mut given: Vec<Vec<(u32, DVec3, DVec3)>> = Vec::new();
+    let mut answers = Answers::new(world, mechanisms, h);
     let mut failed = None;
     for state in &mut systems {
-        match step_system(world, state, h) {
-            Ok(impulses) => given.push(impulses),
-            Err(e) => {
-                let path = format!("particles \"{}\": {}", state.name, e.path);
-                failed = Some(StepError::Particles(SceneError { path, ..e }));
-                break;
-            }
+        if let Err(e) = step_system(world, state, &mut answers, h) {
+            let path = format!("particles \"{}\": {}", state.name, e.path);
+            failed = Some(StepError::Particles(SceneError { path, ..e }));
+            break;
         }
     }
     world.particles = systems;
@@ -119,40 +134,145 @@ pub(crate) fn push(world: &mut World, h: f64) -> Result<Option<Undo>, StepError>
     }
     // the memory of every body that may be touched: what it felt and how it moved before
     for (_, body) in world.bodies.iter_mut().filter(|(_, b)| b.is_dynamic()) {
-        let before = Pushed { v: body.v, w: body.w, span: h, ..Pushed::default() };
-        body.pushed = Some(before);
+        body.pushed = Some(Pushed { v: body.v, w: body.w, span: h, ..Pushed::default() });
     }
-    for (slot, linear, angular) in given.into_iter().flatten() {
+    for &(slot, linear, angular) in world.particles.iter().flat_map(|s| &s.given) {
         let Some(body) = world.bodies.at_mut(slot as usize) else { continue };
-        body.force += linear / h;
-        body.torque += angular / h;
-        // what hangs on particles does not sleep
-        body.wake();
         if let Some(p) = &mut body.pushed {
             p.force += linear / h;
             p.torque += angular / h;
+            // what hangs on particles does not sleep
+            if p.is_push() {
+                body.wake();
+            }
         }
     }
     Ok(Some(undo))
 }
 
-/// Steps one system; returns the impulses on bodies, by slot.
-fn step_system(world: &World, state: &mut SystemState, h: f64) -> Result<Vec<(u32, DVec3, DVec3)>, SceneError> {
+/// How bodies answer to particles in this step, found as it is asked for.
+struct Answers<'a> {
+    mechanisms: &'a mut [Mechanism],
+    /// By slot: mechanism and place in it.
+    place: Vec<Option<(u32, u32)>>,
+    /// By mechanism: accelerations of its bodies under the loads, if it answers through its joints.
+    opened: Vec<Option<Option<Vec<(DVec3, DVec3)>>>>,
+    /// By mechanism, and by slot of bodies alone: changes of the coordinates by systems stepped before.
+    changes: Vec<Vec<f64>>,
+    alone: Vec<Vec<f64>>,
+    h: f64,
+}
+
+impl<'a> Answers<'a> {
+    fn new(world: &World, mechanisms: &'a mut [Mechanism], h: f64) -> Answers<'a> {
+        let slots = world.bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
+        let mut place = vec![None; slots];
+        for (m, mechanism) in mechanisms.iter().enumerate() {
+            for (k, &slot) in mechanism.movable_bodies().iter().enumerate() {
+                place[slot as usize] = Some((m as u32, k as u32));
+            }
+        }
+        let count = mechanisms.len();
+        Answers {
+            mechanisms,
+            place,
+            opened: vec![None; count],
+            changes: vec![Vec::new(); count],
+            alone: vec![Vec::new(); slots],
+            h,
+        }
+    }
+
+    /// The mechanism of a body that answers through its joints, and the body's place in it.
+    fn jointed(&mut self, world: &World, slot: u32) -> Option<(usize, usize)> {
+        let (m, k) = self.place[slot as usize].map(|(m, k)| (m as usize, k as usize))?;
+        if self.opened[m].is_none() {
+            let mechanism = &mut self.mechanisms[m];
+            mechanism.gather(&world.bodies, &world.joints, world.gravity);
+            mechanism.begin_contact(self.h);
+            // too many motions for a basis: its bodies answer as if they were alone, which is more than they do, so
+            // that what is left for the next step dies away
+            self.opened[m] = Some((!mechanism.is_body_wise()).then(|| {
+                let count = mechanism.free_motions();
+                self.changes[m].resize(count, 0.0);
+                mechanism.accelerations_by_loads()
+            }));
+        }
+        self.opened[m].as_ref()?.as_ref().map(|_| (m, k))
+    }
+
+    /// Adds a body to the riders of a system.
+    fn ride(&mut self, world: &World, around: &mut Surroundings, units: &mut Units, slot: u32, given: &[Impulse]) {
+        let Some(body) = world.bodies.at(slot as usize).filter(|b| b.is_dynamic()) else { return };
+        if units.riders.iter().any(|r| *r == slot) {
+            return;
+        }
+        let own = given.iter().find(|g| g.0 == slot).map_or((DVec3::ZERO, DVec3::ZERO), |g| (g.1, g.2));
+        let free = world.gravity * body.gravity_scale + body.force / body.mass.mass;
+        let (key, motions, free, before) = match self.jointed(world, slot) {
+            Some((m, k)) => {
+                let falls = self.opened[m].as_ref().and_then(|o| o.as_ref()).map_or((free, DVec3::ZERO), |a| a[k]);
+                (Key::Jointed(m), self.mechanisms[m].free_motions_of(k), falls, &self.changes[m])
+            }
+            None => {
+                let axes = DMat3::from_quat(body.q);
+                let motions = free_motions(body.mass.mass, axes, body.mass.moments);
+                (Key::Alone(slot), motions, (free, DVec3::ZERO), &self.alone[slot as usize])
+            }
+        };
+        // what touched or was pushed has the velocities of the middle of the last step
+        let ahead = if body.supported { self.h } else { 0.5 * self.h };
+        let known = body.pushed.map(|p| ((body.v - p.v) / p.span, (body.w - p.w) / p.span));
+        let smooth = known.filter(|(a, b)| a.length() < FASTEST && b.length() < FASTEST);
+        let last = if smooth.is_some() { own } else { (DVec3::ZERO, DVec3::ZERO) };
+        let (a, b) = smooth.unwrap_or(free);
+        let (mut v, mut w) = (body.v + a * ahead, body.w + b * ahead);
+        for ((lin, ang), c) in motions.iter().zip(before) {
+            v += *lin * *c;
+            w += *ang * *c;
+        }
+        let unit = match units.keys.iter().position(|k| *k == key) {
+            Some(unit) => unit,
+            None => {
+                units.keys.push(key);
+                around.riders.add_unit(motions.len())
+            }
+        };
+        around.riders.add(unit, motions, (v, w), last);
+        units.riders.push(slot);
+    }
+
+    /// Remembers how far the units of a system have changed.
+    fn remember(&mut self, around: &Surroundings, units: &Units) {
+        for (key, unit) in units.keys.iter().zip(&around.riders.units) {
+            let changes = match *key {
+                Key::Jointed(m) => &mut self.changes[m],
+                Key::Alone(slot) => &mut self.alone[slot as usize],
+            };
+            changes.resize(unit.z.len(), 0.0);
+            changes.iter_mut().zip(&unit.z).for_each(|(c, z)| *c += z);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Jointed(usize),
+    Alone(u32),
+}
+
+/// Which bodies ride in a system, and what its units are.
+#[derive(Default)]
+struct Units {
+    riders: Vec<u32>,
+    keys: Vec<Key>,
+}
+
+/// Steps one system and notes the impulses it gives to bodies.
+fn step_system(world: &World, state: &mut SystemState, answers: &mut Answers, h: f64) -> Result<(), SceneError> {
     state.system.set_force(state.gravity, Gravity(world.gravity))?;
     let mut around = Surroundings::default();
-    // slots of the bodies of the riders
-    let mut riders: Vec<u32> = Vec::new();
-    let mut rider_of = |around: &mut Surroundings, slot: u32, body: &BodyState| -> Option<usize> {
-        if !body.is_dynamic() {
-            return None;
-        }
-        if let Some(k) = riders.iter().position(|r| *r == slot) {
-            return Some(k);
-        }
-        riders.push(slot);
-        around.riders.push(predicted(body, world.gravity, h));
-        Some(riders.len() - 1)
-    };
+    let mut units = Units::default();
     if state.collides {
         let reach = state.system.swept_bounds(h);
         let own = Material {
@@ -164,6 +284,7 @@ fn step_system(world: &World, state: &mut SystemState, h: f64) -> Result<Vec<(u3
         };
         for (id, body) in world.bodies.iter() {
             let placed = body.placed();
+            let slot = id.slot() as u32;
             for (number, c) in body.colliders.iter().enumerate().filter(|(_, c)| !c.sensor) {
                 let place = Place { x: placed.x + placed.r * c.position, r: placed.r * c.turn };
                 let (v, w) = (body.v, body.w);
@@ -173,39 +294,37 @@ fn step_system(world: &World, state: &mut SystemState, h: f64) -> Result<Vec<(u3
                 }
                 let touch = c.material.with(&own);
                 solid = solid.material(touch.friction, touch.restitution);
-                solid.rider = rider_of(&mut around, id.slot() as u32, body);
-                solid.key = (id.slot() as u32) << 12 | (number as u32).min(4095);
+                answers.ride(world, &mut around, &mut units, slot, &state.given);
+                solid.rider = units.riders.iter().position(|r| *r == slot);
+                solid.key = slot << 12 | (number as u32).min(4095);
                 around.solids.push(solid);
             }
         }
     }
     for anchor in &state.anchors {
         let Some(body) = world.bodies.get(anchor.body) else { continue };
-        let rider = rider_of(&mut around, anchor.body.slot() as u32, body);
+        let slot = anchor.body.slot() as u32;
+        answers.ride(world, &mut around, &mut units, slot, &state.given);
+        let rider = units.riders.iter().position(|r| *r == slot);
         let lever = body.q * anchor.local;
         let moving = match rider {
-            Some(k) => around.riders[k].point(lever),
+            Some(k) => around.riders.point(k, lever),
             None => body.v + body.w.cross(lever),
         };
         let velocity = moving + (body.x + lever - state.system.x[anchor.particle]) / h;
         around.attached.push(Attached { particle: anchor.particle, rider, lever, velocity });
     }
     state.system.step_among(h, &mut around)?;
-    let push = |(slot, r): (u32, &Rider)| (slot, (r.v - r.v0) * r.mass, r.inertia * (r.w - r.w0));
-    Ok(riders.into_iter().zip(&around.riders).map(push).collect())
-}
-
-/// A body as it would move without particles; the first guess is that they go on to push as they did.
-fn predicted(body: &BodyState, gravity: DVec3, h: f64) -> Rider {
-    let r = DMat3::from_quat(body.q);
-    let inertia = r * DMat3::from_diagonal(body.mass.moments) * r.transpose();
-    let free = gravity * body.gravity_scale + body.force / body.mass.mass;
-    let known = body.pushed.map(|p| ((body.v - p.v) / p.span, (body.w - p.w) / p.span, p.force, p.torque));
-    let smooth = known.filter(|(a, b, ..)| a.length() < FASTEST && b.length() < FASTEST);
-    let (a, b, force, torque) = smooth.unwrap_or((free, DVec3::ZERO, DVec3::ZERO, DVec3::ZERO));
-    let (v, w) = (body.v + a * h, body.w + b * h);
-    let (v0, w0) = (v - force * (h / body.mass.mass), w - inertia.inverse() * torque * h);
-    Rider { mass: body.mass.mass, inertia, v0, w0, v, w }
+    answers.remember(&around, &units);
+    state.given.clear();
+    state.given.extend(units.riders.iter().zip(&around.riders.bodies).map(|(slot, r)| (*slot, r.impulse, r.moment)));
+    for owed in state.owed.drain(..) {
+        if let Some(given) = state.given.iter_mut().find(|g| g.0 == owed.0) {
+            given.1 += owed.1;
+            given.2 += owed.2;
+        }
+    }
+    Ok(())
 }
 
 /// After the bodies have moved: attached particles are where their bodies are, and none is inside a shape. If the bodies
@@ -221,8 +340,13 @@ pub(crate) fn settle(world: &mut World, pushed: Option<Undo>, moved: bool, h: f6
         for anchor in &state.anchors {
             let Some(body) = world.bodies.get(anchor.body) else { continue };
             let lever = body.q * anchor.local;
+            let (before, after) = (state.system.v[anchor.particle], body.v + body.w.cross(lever));
+            if body.is_dynamic() {
+                let lost = (before - after) * state.system.mass[anchor.particle];
+                state.owed.push((anchor.body.slot() as u32, lost, lever.cross(lost)));
+            }
             state.system.x[anchor.particle] = body.x + lever;
-            state.system.v[anchor.particle] = body.v + body.w.cross(lever);
+            state.system.v[anchor.particle] = after;
         }
         if !state.collides {
             continue;
@@ -284,10 +408,10 @@ mod tests {
         step(&mut world, &mut scratch, &params).unwrap();
         let state = |w: &World| {
             let body = w.bodies.at(0).unwrap();
-            (w.state_hash(), body.force, body.torque, body.pushed, w.particles[0].system.time())
+            (w.state_hash(), body.pushed, w.particles[0].given.clone(), w.particles[0].system.time())
         };
         let before = state(&world);
-        let undo = push(&mut world, params.dt).unwrap();
+        let undo = push(&mut world, scratch.mechanisms_mut(), params.dt).unwrap();
         assert_ne!(state(&world), before);
         settle(&mut world, undo, false, params.dt);
         assert_eq!(state(&world), before);

@@ -7,8 +7,8 @@
 //! restitution, its sliding slowed by at most the friction coefficient times that change (Coulomb), and goes the rest of the
 //! step with the new velocity. One too slow to leave within a step of the acceleration it has comes to rest.
 
-use super::implicit::Rider;
 use super::multipliers::Answer;
+use super::rider::Riders;
 use super::solid::Solid;
 use super::{CLOSED, ParticleReport, ParticleSystem};
 use crate::ode::{RungeKutta4, Solver};
@@ -19,7 +19,7 @@ use std::ops::Range;
 const PART: usize = 2048;
 
 impl ParticleSystem {
-    pub(super) fn verlet_step(&mut self, h: f64, solids: &[Solid], riders: &mut [Rider]) -> ParticleReport {
+    pub(super) fn verlet_step(&mut self, h: f64, solids: &[Solid], riders: &mut Riders) -> ParticleReport {
         self.lay_out();
         let mut report = ParticleReport::default();
         if !self.f_is_known {
@@ -94,12 +94,7 @@ impl ParticleSystem {
     }
 
     /// `None` if the state leaves the range of numbers.
-    pub(super) fn runge_kutta_step(
-        &mut self,
-        h: f64,
-        solids: &[Solid],
-        riders: &mut [Rider],
-    ) -> Option<ParticleReport> {
+    pub(super) fn runge_kutta_step(&mut self, h: f64, solids: &[Solid], riders: &mut Riders) -> Option<ParticleReport> {
         self.lay_out();
         let mut report = ParticleReport::default();
         self.add_forces();
@@ -209,7 +204,7 @@ impl ParticleSystem {
         h: f64,
         before: &[DVec3],
         solids: &[Solid],
-        riders: &mut [Rider],
+        riders: &mut Riders,
     ) -> u32 {
         let mut touched = 0;
         for solid in solids {
@@ -232,8 +227,8 @@ impl ParticleSystem {
                 let (n, relative) = (hit.normal, self.v[i] - at);
                 let after = reflected(relative, n, solid.friction, solid.restitution, slow);
                 self.v[i] = at + after;
-                if let Some(rider) = solid.rider.and_then(|k| riders.get_mut(k)) {
-                    rider.push((relative - after) * self.mass[i], self.x[i] - solid.center);
+                if let Some(k) = solid.rider {
+                    riders.push(k, (relative - after) * self.mass[i], self.x[i] - solid.center);
                 }
                 // to the surface with the old velocity, on with the new one
                 let path = self.x[i] - at * h - before[i];

@@ -211,12 +211,23 @@ impl Force for Strings {
         for s in &self.0 {
             let d = at.x[s.a] - at.x[s.b];
             let length = d.length();
-            // Slack pieces keep their place in the matrix; those about to become taut are held back, so that nothing
-            // falls through a step and is thrown back in the next.
-            let rate = (at.v[s.a] - at.v[s.b]).dot(d) / length.max(1e-12);
-            if length + slopes.step() * rate.max(0.0) <= s.length || length < 1e-12 {
+            // Whether it pulls is decided by its length at the end of the step: one that becomes taut on the way pulls from
+            // there on, so that nothing falls through a step and is thrown back in the next, and one that becomes slack
+            // holds nothing back. Slack pieces keep their place in the matrix.
+            let (is_taut, n) = (length > s.length, d / length.max(1e-12));
+            let now = s.stiffness * (length - s.length) + s.damping * (at.v[s.a] - at.v[s.b]).dot(n);
+            let rate = (slopes.end_velocity(s.a) - slopes.end_velocity(s.b)).dot(n);
+            if !slopes.decide(length + slopes.step() * rate > s.length && length > 1e-12) {
+                if is_taut {
+                    slopes.push(s.a, n * now);
+                    slopes.push(s.b, n * -now);
+                }
                 slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO);
                 continue;
+            }
+            if !is_taut {
+                slopes.push(s.a, n * -now);
+                slopes.push(s.b, n * now);
             }
             let along = outer(d, d) * (1.0 / (length * length));
             let across = (1.0 - s.length / length).max(0.0);

@@ -5,53 +5,33 @@
 //! A v = M v₀ + h (f₀ − ∂f/∂v v₀),   A = M − h ∂f/∂v − h² ∂f/∂x.
 //!
 //! Not every particle is free to take any velocity. One that touches a solid has its normal velocity from the solid, one
-//! that is attached to a body has all of it, and bodies that answer (riders) have unknown velocities of their own, V:
+//! that is attached to a body has all of it, and bodies that answer (riders) have unknown velocities of their own:
 //!
-//! v = S z + T V + c,
+//! v = S z + T y + c,
 //!
-//! with S a projection, T the velocity of a point of a body, c what is given. The system solved is
+//! with S a projection, y the coordinates of units of riders (rider.rs), T the velocity of a point of a body for these, c
+//! what is given. The system solved is
 //!
-//! Sᵀ A v = Sᵀ b,   Tᵀ A v + M_b (V − V₀) = Tᵀ b:
+//! Sᵀ A v = Sᵀ b,   Tᵀ A v + y = Tᵀ b − Bᵀ P_last:
 //!
 //! momentum that particles lose is what bodies gain. It is symmetric positive definite; conjugate gradients, preconditioned
 //! with diagonal blocks, or a block factorisation where that is cheap or the iteration does not get there.
 //!
 //! Which contacts hold is found by trying: solve, let go of those that pull, take those that would be passed, again.
-//! Friction then takes off sliding by at most μ times the impulse of the contact. Hard constraints are closed after the
+//! A contact that holds also sticks, in the same solve, unless that takes more than μ times its impulse; then it slides and
+//! feels that much. Hard constraints are closed after the
 //! solve, which until then keeps to their directions by projected conjugate gradients.
 
 use super::coarse::Coarse;
 use super::direct::Direct;
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
+use super::press::Press;
+use super::rider::Riders;
 use super::solid::Solid;
+use super::solve::{ACCURACY, note_impulses, solve};
 use super::{Motion, ParticleReport, ParticleSystem};
-use glam::{DMat3, DVec3};
-
-/// A rigid body that answers to what particles do.
-#[derive(Clone, Debug)]
-pub(crate) struct Rider {
-    pub mass: f64,
-    /// In world axes.
-    pub inertia: DMat3,
-    /// What its velocities would be without particles.
-    pub v0: DVec3,
-    pub w0: DVec3,
-    pub v: DVec3,
-    pub w: DVec3,
-}
-
-impl Rider {
-    pub fn point(&self, lever: DVec3) -> DVec3 {
-        self.v + self.w.cross(lever)
-    }
-
-    /// Takes an impulse at a lever.
-    pub fn push(&mut self, impulse: DVec3, lever: DVec3) {
-        self.v += impulse / self.mass;
-        self.w += self.inertia.inverse() * lever.cross(impulse);
-    }
-}
+use glam::DVec3;
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +49,7 @@ pub(crate) struct Attached {
 #[derive(Default)]
 pub(crate) struct Surroundings {
     pub solids: Vec<Solid>,
-    pub riders: Vec<Rider>,
+    pub riders: Riders,
     pub attached: Vec<Attached>,
 }
 
@@ -79,14 +59,15 @@ pub(super) enum Hold {
     Free,
     /// All of it is given.
     Fixed,
-    /// The normal part is the solid's plus `target`.
+    /// The normal part is the solid's plus `target`; the rest too, while it sticks.
     Contact {
         normal: DVec3,
         target: f64,
-        /// Normal velocity of a solid that does not answer.
-        given: f64,
+        /// Velocity of a solid that does not answer.
+        given: DVec3,
         solid: usize,
         rider: Option<(usize, DVec3)>,
+        grip: Grip,
     },
     /// That of a point of a rider, plus `drift`.
     Attached {
@@ -96,13 +77,35 @@ pub(super) enum Hold {
     },
 }
 
+/// Whether a contact holds along the surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Grip {
+    Stick,
+    /// Slides; friction gives this impulse.
+    Slip(DVec3),
+}
+
+impl Hold {
+    /// Impulse of friction on a particle that slides.
+    pub fn friction(&self) -> DVec3 {
+        match self {
+            Hold::Contact { grip: Grip::Slip(friction), .. } => *friction,
+            _ => DVec3::ZERO,
+        }
+    }
+}
+
 /// Working memory and what is remembered from step to step.
 #[derive(Default)]
 pub(super) struct Implicit {
-    matrix: BlockMatrix,
-    right: Vec<DVec3>,
-    direct: Direct,
-    coarse: Coarse,
+    pub matrix: BlockMatrix,
+    pub right: Vec<DVec3>,
+    pub direct: Direct,
+    pub coarse: Coarse,
+    /// The matrix without what holds take away, for the preconditioner.
+    pub held_matrix: BlockMatrix,
+    /// Faces of cloth that solids may press.
+    pub presses: Vec<Press>,
     /// Contacts that held at the end of the last step, by particle: the solid's key.
     pub held: Vec<u32>,
 }
@@ -115,19 +118,54 @@ impl Clone for Implicit {
 }
 
 const NONE: u32 = u32::MAX;
-/// Residual relative to the right-hand side, in the norm of the preconditioner: what friction and contact do not notice.
-const ACCURACY: f64 = 1e-3;
-/// At rest the right-hand side vanishes; velocities need not be known better than the accuracy times this, m/s.
-const SLOW: f64 = 0.05;
 /// Iterations of the projected method, which has no other way out.
 const MOST_ITERATIONS: usize = 400;
-/// Iterations before a factorisation is tried, where that is bearable; where it is not, what has been found is taken: it
-/// is nearer to the minimum of the step's energy than the start was, so that nothing explodes.
-const PATIENCE: usize = 120;
 /// Solves to find out which contacts hold.
-const MOST_ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 4;
+/// One change in so many contacts does not call for another solve.
+const FEW: usize = 50;
+/// The same where forces act on one side only.
+const MOST_DECISIONS: usize = 8;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
+
+impl Implicit {
+    /// A v, with the velocities of riders that press on faces.
+    pub fn product(&self, v: &[DVec3], riders: &Riders) -> Vec<DVec3> {
+        let mut product = vec![DVec3::ZERO; v.len()];
+        self.matrix.multiply(v, &mut product);
+        if self.presses.iter().any(|p| p.active && p.rider.is_some()) {
+            let bodies = riders.velocities();
+            for p in self.presses.iter().filter(|p| p.active) {
+                let body = p.resist(p.of_body(&bodies));
+                (0..3).for_each(|i| product[p.who[i]] -= body * p.weight[i]);
+            }
+        }
+        product
+    }
+
+    /// Lets faces go that are pulled, once they are `solved`, and takes up those that would come too near; returns how
+    /// many.
+    fn press(&mut self, v: &[DVec3], riders: &Riders, solved: bool) -> usize {
+        let bodies = riders.velocities();
+        let mut changed = 0;
+        for p in &mut self.presses {
+            let next = p.next(v, &bodies);
+            if next == (p.active, p.sticks, p.friction) || p.active && !solved {
+                continue;
+            }
+            if p.active {
+                p.enter(&mut self.matrix, &mut self.right, -1.0);
+            }
+            (p.active, p.sticks, p.friction) = next;
+            if p.active {
+                p.enter(&mut self.matrix, &mut self.right, 1.0);
+            }
+            changed += 1;
+        }
+        changed
+    }
+}
 
 impl ParticleSystem {
     pub(super) fn implicit_step(&mut self, h: f64, around: &mut Surroundings) -> ParticleReport {
@@ -135,6 +173,7 @@ impl ParticleSystem {
         let n = self.x.len();
         let mut report = ParticleReport::default();
         let mut work = std::mem::take(&mut self.implicit);
+        work.presses.clear();
         self.lambda.fill(0.0);
         self.add_forces();
         // scripts and nails give velocities
@@ -153,18 +192,12 @@ impl ParticleSystem {
                 Motion::Free | Motion::Driven(_) => {}
             }
         }
-        // M v₀ + h f₀ − h ∂f/∂v v₀
-        work.right.clear();
-        work.right.extend((0..n).map(|i| self.v[i] * self.mass[i] + self.f[i] * h));
-        let at = super::Points { x: &self.x, v: &self.v, mass: &self.mass, time: self.time };
-        let forces = &self.forces;
-        work.matrix.assemble(&self.mass, &self.v, h, &mut work.right, |slopes| {
-            forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
-        });
+        let given: Vec<DVec3> = self.v.clone();
+        let mut decided = self.assemble(h, &mut work, &given, &given);
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
-                    let drift = a.velocity - around.riders[rider].point(a.lever);
+                    let drift = a.velocity - around.riders.point(rider, a.lever);
                     holds[a.particle] = Hold::Attached { rider, lever: a.lever, drift };
                 }
                 None => {
@@ -175,25 +208,49 @@ impl ParticleSystem {
         }
         let held = self.multipliers.total > 0;
         work.held.resize(n, NONE);
-        if !held {
-            self.resume_contacts(h, around, &mut holds, &work.held);
-        }
         let mut v = self.v.clone();
-        let rounds = if around.solids.is_empty() || held { 1 } else { MOST_ROUNDS };
+        if !held && !around.solids.is_empty() {
+            self.resume_contacts(h, around, &mut holds, &work.held);
+            work.presses = self.faces_near(h, around, &work.matrix);
+            work.press(&v, &around.riders, false);
+        }
+        let rounds = match (held || around.solids.is_empty(), decided.is_empty()) {
+            (true, true) => 1,
+            (false, true) => MOST_ROUNDS,
+            (_, false) => MOST_DECISIONS,
+        };
         for round in 0..rounds {
             report.iterations += match held {
                 true => self.projected_solve(h, &work, &holds, around, &mut v),
                 false => solve(&mut work, &holds, &mut around.riders, &mut v),
             };
-            if around.solids.is_empty() || held || !self.change_contacts(h, around, &mut holds, &work, &v) {
+            if !held {
+                note_impulses(&work, &holds, &mut around.riders, &v);
+            }
+            let (mut changes, mut contacts) = (0, 0);
+            if !held && !around.solids.is_empty() {
+                changes = self.change_contacts(h, around, &mut holds, &mut work, &v);
+                contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count();
+            }
+            let mut changed = changes > 0;
+            let last = round + 1 == rounds;
+            if !decided.is_empty() && !last {
+                let again = self.assemble(h, &mut work, &given, &v);
+                work.right.iter_mut().zip(&holds).for_each(|(r, hold)| *r += hold.friction());
+                changed |= again != decided;
+                decided = again;
+            }
+            if !changed {
                 break;
             }
-            if round + 1 == rounds {
+            // a few of very many are not worth another solve: what pulls is let go in the next step, what passes is stopped
+            let few = decided.is_empty() && changes * FEW < contacts;
+            if (last || few) && !held {
                 // enough of trying: what would pass is stopped by itself
                 self.keep_out(around, &holds, &mut v);
+                break;
             }
         }
-        self.rub(around, &holds, &work, &mut v);
         for i in 0..n {
             work.held[i] = match holds[i] {
                 Hold::Contact { solid, .. } => around.solids[solid].key,
@@ -210,8 +267,22 @@ impl ParticleSystem {
                 .collect();
             let mut sheets = std::mem::take(&mut self.sheets);
             report.self_contacts = sheets.resolve(&self.x, &mut v, &mobile, h);
+            if self.keep_out(around, &holds, &mut v) {
+                // what touches a solid stays, and the rest gives way
+                let touches = |i: usize| matches!(holds[i], Hold::Contact { .. });
+                let mobile: Vec<f64> = (0..n).map(|i| if touches(i) { 0.0 } else { mobile[i] }).collect();
+                report.self_contacts += sheets.stop(&self.x, &mut v, &mobile, h);
+            }
+            let absorbed = sheets.take_absorbed();
             self.sheets = sheets;
-            self.keep_out(around, &holds, &mut v);
+            for (i, impulse) in absorbed.into_iter().enumerate() {
+                match holds[i] {
+                    Hold::Attached { rider, lever, .. } | Hold::Contact { rider: Some((rider, lever)), .. } => {
+                        around.riders.push(rider, impulse, lever);
+                    }
+                    _ => {}
+                }
+            }
         }
         self.v = v;
         for i in 0..n {
@@ -238,6 +309,54 @@ impl ParticleSystem {
         report
     }
 
+    /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A. Returns what one-sided forces decided.
+    fn assemble(&self, h: f64, work: &mut Implicit, given: &[DVec3], end: &[DVec3]) -> Vec<bool> {
+        work.right.clear();
+        work.right.extend((0..given.len()).map(|i| given[i] * self.mass[i] + self.f[i] * h));
+        let at = super::Points { x: &self.x, v: given, mass: &self.mass, time: self.time };
+        let decided = work.matrix.assemble(&self.mass, (given, end), h, &mut work.right, |slopes| {
+            self.forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
+        });
+        for p in work.presses.iter().filter(|p| p.active) {
+            p.enter(&mut work.matrix, &mut work.right, 1.0);
+        }
+        decided
+    }
+
+    /// What a contact becomes at the impulse that it gives and the velocity it leaves, if not what it is: let go if it pulls,
+    /// let slide if friction does not suffice, held again if friction would drive.
+    fn next_hold(&self, i: usize, hold: &Hold, around: &Surroundings, impulse: DVec3, v: DVec3) -> Option<Hold> {
+        let Hold::Contact { normal, target, given, solid, rider, grip } = *hold else { return None };
+        let push = impulse.dot(normal);
+        if push < 0.0 {
+            return Some(Hold::Free);
+        }
+        let most = around.solids[solid].friction * push;
+        let next = match grip {
+            Grip::Stick => {
+                let along = impulse - normal * push;
+                if along.length() <= most {
+                    return None;
+                }
+                Grip::Slip(along.normalize_or_zero() * most)
+            }
+            Grip::Slip(friction) => {
+                let relative = v - around.solids[solid].velocity(self.x[i], &around.riders);
+                let slide = relative - normal * relative.dot(normal);
+                if slide.dot(friction) >= 0.0 {
+                    Grip::Stick
+                } else {
+                    let wanted = slide.normalize_or_zero() * -most;
+                    if wanted.distance(friction) < 0.2 * most {
+                        return None;
+                    }
+                    Grip::Slip(wanted)
+                }
+            }
+        };
+        Some(Hold::Contact { normal, target, given, solid, rider, grip: next })
+    }
+
     /// What touches now and touched before holds from the start, which saves a solve.
     fn resume_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], held: &[u32]) {
         for i in 0..holds.len() {
@@ -252,20 +371,29 @@ impl ParticleSystem {
         }
     }
 
-    /// Lets contacts go that pull, and takes up those that would be passed; false if there are none of either.
-    fn change_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], work: &Implicit, v: &[DVec3]) -> bool {
-        let mut changed = false;
-        let mut product = vec![DVec3::ZERO; v.len()];
-        work.matrix.multiply(v, &mut product);
+    /// Lets contacts go that pull, and takes up those that would be passed; returns how many there are of either.
+    fn change_contacts(
+        &self,
+        h: f64,
+        around: &Surroundings,
+        holds: &mut [Hold],
+        work: &mut Implicit,
+        v: &[DVec3],
+    ) -> usize {
+        let mut changed = 0;
+        let product = work.product(v, &around.riders);
         let reach = self.radius + 1e-6;
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
             match holds[i] {
-                Hold::Contact { normal, .. } if (product[i] - work.right[i]).dot(normal) < 0.0 => {
-                    holds[i] = Hold::Free;
-                    changed = true;
+                Hold::Contact { .. } => {
+                    let next = self.next_hold(i, &holds[i], around, product[i] - work.right[i], v[i]);
+                    if let Some(next) = next {
+                        work.right[i] += next.friction() - holds[i].friction();
+                        holds[i] = next;
+                        changed += 1;
+                    }
                 }
-                Hold::Contact { .. } => {}
                 Hold::Free => {
                     let to = self.x[i] + v[i] * h;
                     let path = crate::collide::parry::Bounds::of([self.x[i], to]);
@@ -290,63 +418,31 @@ impl ParticleSystem {
                             target = (self.radius - d) / h;
                         }
                         holds[i] = contact(solid, k, self.x[i], normal, target);
-                        changed = true;
+                        changed += 1;
                     }
                 }
                 _ => {}
             }
         }
-        changed
+        changed + work.press(v, &around.riders, true)
     }
 
-    /// Friction: sliding is taken off by at most μ times the normal impulse.
-    fn rub(&self, around: &mut Surroundings, holds: &[Hold], work: &Implicit, v: &mut [DVec3]) {
-        if !holds.iter().any(|h| matches!(h, Hold::Contact { .. })) {
-            return;
-        }
-        let mut product = vec![DVec3::ZERO; v.len()];
-        work.matrix.multiply(v, &mut product);
-        for i in 0..holds.len() {
-            let Hold::Contact { normal, solid, rider, .. } = holds[i] else { continue };
-            let push = (product[i] - work.right[i]).dot(normal);
-            if push <= 0.0 {
-                continue;
-            }
-            let solid = &around.solids[solid];
-            let relative = v[i] - solid.velocity(self.x[i], &around.riders);
-            let along = relative - normal * relative.dot(normal);
-            let slide = along.length();
-            if slide < 1e-12 {
-                continue;
-            }
-            // what stops the sliding of particle and body together
-            let mut answer = self.w[i];
-            if let Some((k, lever)) = rider {
-                let r = &around.riders[k];
-                let arm = lever.cross(along / slide);
-                answer += 1.0 / r.mass + arm.dot(r.inertia.inverse() * arm);
-            }
-            let impulse = along * (-(solid.friction * push).min(slide / answer) / slide);
-            v[i] += impulse * self.w[i];
-            if let Some((k, lever)) = rider {
-                around.riders[k].push(-impulse, lever);
-            }
-        }
-    }
-
-    /// After other corrections: what touches a solid must not go into it.
-    fn keep_out(&self, around: &mut Surroundings, holds: &[Hold], v: &mut [DVec3]) {
+    /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.
+    fn keep_out(&self, around: &mut Surroundings, holds: &[Hold], v: &mut [DVec3]) -> bool {
+        let mut stopped = false;
         for i in 0..holds.len() {
             let Hold::Contact { normal, target, solid, rider, .. } = holds[i] else { continue };
             let at = around.solids[solid].velocity(self.x[i], &around.riders);
             let lacking = target - (v[i] - at).dot(normal);
-            if lacking > 0.0 {
+            if lacking > 1e-9 {
+                stopped = true;
                 v[i] += normal * lacking;
                 if let Some((k, lever)) = rider {
-                    around.riders[k].push(normal * (-lacking * self.mass[i]), lever);
+                    around.riders.push(k, normal * (-lacking * self.mass[i]), lever);
                 }
             }
         }
+        stopped
     }
 
     /// Constraint forces on attached particles are the bodies'.
@@ -355,7 +451,7 @@ impl ParticleSystem {
         self.multipliers.add_forces(&self.lambda, &mut f);
         for i in 0..holds.len() {
             if let Hold::Attached { rider, lever, .. } = holds[i] {
-                around.riders[rider].push(f[i] * h, lever);
+                around.riders.push(rider, f[i] * h, lever);
             }
         }
     }
@@ -378,7 +474,7 @@ impl ParticleSystem {
         let (mut rows, mut f) = (vec![0.0; m.total], vec![DVec3::ZERO; n]);
         for i in 0..n {
             if let Hold::Attached { rider, lever, drift } = holds[i] {
-                v[i] = around.riders[rider].point(lever) + drift;
+                v[i] = around.riders.point(rider, lever) + drift;
             }
         }
         // onto the constraints: J v = −C/h
@@ -439,10 +535,11 @@ impl ParticleSystem {
             iterations += 1;
         }
         // what held particles do not follow, the bodies take
+        around.riders.let_go();
         work.matrix.multiply(v, &mut q);
         for i in 0..n {
             if let Hold::Attached { rider, lever, .. } = holds[i] {
-                around.riders[rider].push(work.right[i] - q[i], lever);
+                around.riders.push(rider, work.right[i] - q[i], lever);
             }
         }
         iterations
@@ -451,224 +548,6 @@ impl ParticleSystem {
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {
     let rider = solid.rider.map(|k| (k, x - solid.center));
-    let given = normal.dot(solid.velocity(x, &[]));
-    Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider }
-}
-
-/// A vector of reduced unknowns: particles and riders.
-#[derive(Clone, Default)]
-struct Reduced {
-    z: Vec<DVec3>,
-    riders: Vec<(DVec3, DVec3)>,
-}
-
-impl Reduced {
-    fn dot(&self, other: &Reduced) -> f64 {
-        let particles: f64 = self.z.iter().zip(&other.z).map(|(a, b)| a.dot(*b)).sum();
-        let riders: f64 = self.riders.iter().zip(&other.riders).map(|(a, b)| a.0.dot(b.0) + a.1.dot(b.1)).sum();
-        particles + riders
-    }
-
-    /// self = other + s self.
-    fn follow(&mut self, other: &Reduced, s: f64) {
-        for (a, b) in self.z.iter_mut().zip(&other.z) {
-            *a = *b + *a * s;
-        }
-        for (a, b) in self.riders.iter_mut().zip(&other.riders) {
-            *a = (b.0 + a.0 * s, b.1 + a.1 * s);
-        }
-    }
-}
-
-/// v = S z + T V.
-fn expand(holds: &[Hold], u: &Reduced, v: &mut [DVec3]) {
-    let point = |k: usize, lever: DVec3| u.riders[k].0 + u.riders[k].1.cross(lever);
-    for i in 0..holds.len() {
-        v[i] = match holds[i] {
-            Hold::Free => u.z[i],
-            Hold::Fixed => DVec3::ZERO,
-            Hold::Contact { normal, rider, .. } => {
-                let along = u.z[i] - normal * normal.dot(u.z[i]);
-                rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
-            }
-            Hold::Attached { rider, lever, .. } => point(rider, lever),
-        };
-    }
-}
-
-/// (Sᵀ f, Tᵀ f), added to the riders.
-fn reduce(holds: &[Hold], f: &[DVec3], out: &mut Reduced) {
-    for i in 0..holds.len() {
-        out.z[i] = match holds[i] {
-            Hold::Free => f[i],
-            Hold::Fixed => DVec3::ZERO,
-            Hold::Contact { normal, rider, .. } => {
-                let push = normal * normal.dot(f[i]);
-                if let Some((k, lever)) = rider {
-                    out.riders[k].0 += push;
-                    out.riders[k].1 += lever.cross(push);
-                }
-                f[i] - push
-            }
-            Hold::Attached { rider, lever, .. } => {
-                out.riders[rider].0 += f[i];
-                out.riders[rider].1 += lever.cross(f[i]);
-                DVec3::ZERO
-            }
-        };
-    }
-}
-
-/// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
-fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut [Rider], v: &mut [DVec3]) -> u32 {
-    let n = v.len();
-    for i in 0..n {
-        match holds[i] {
-            Hold::Free | Hold::Fixed => {}
-            Hold::Contact { normal, target, given, rider, .. } => {
-                let at = rider.map_or(given, |(k, lever)| normal.dot(riders[k].point(lever)));
-                v[i] += normal * (target + at - normal.dot(v[i]));
-            }
-            Hold::Attached { rider, lever, drift } => v[i] = riders[rider].point(lever) + drift,
-        }
-    }
-    let matrix = &work.matrix;
-    let mut q = vec![DVec3::ZERO; n];
-    matrix.multiply(v, &mut q);
-    let residual: Vec<DVec3> = (0..n).map(|i| work.right[i] - q[i]).collect();
-    let zero = Reduced { z: vec![DVec3::ZERO; n], riders: vec![(DVec3::ZERO, DVec3::ZERO); riders.len()] };
-    let mut r = zero.clone();
-    for (r, body) in r.riders.iter_mut().zip(riders.iter()) {
-        *r = ((body.v0 - body.v) * body.mass, body.inertia * (body.w0 - body.w));
-    }
-    reduce(holds, &residual, &mut r);
-
-    if work.direct.is_cheap(matrix, holds, riders.len()) {
-        let mut u = r;
-        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.riders);
-        add(holds, &u, 1.0, &mut q, v, riders);
-        return 1;
-    }
-    let moves: Vec<bool> = holds.iter().map(|h| matches!(h, Hold::Free | Hold::Contact { .. })).collect();
-    let coarse = work.coarse.prepare(matrix, &moves).then_some(&mut work.coarse);
-    let mut precondition = Preconditioner::new(matrix, holds, riders, coarse);
-    let mut right = zero.clone();
-    reduce(holds, &work.right, &mut right);
-    for (r, body) in right.riders.iter_mut().zip(riders.iter()) {
-        r.0 += body.v0 * body.mass;
-        r.1 += body.inertia * body.w0;
-    }
-    let mut z = zero.clone();
-    precondition.apply(holds, &right, &mut z);
-    let size = right.dot(&z);
-    precondition.apply(holds, &r, &mut z);
-    let mut rho = r.dot(&z);
-    let slow = SLOW * SLOW * matrix.masses;
-    let goal = ACCURACY * ACCURACY * size.max(slow);
-    let mut d = z.clone();
-    let (mut p, mut reduced) = (vec![DVec3::ZERO; n], zero);
-    let mut iterations = 0;
-    while rho > goal {
-        if iterations >= PATIENCE {
-            let mut u = r;
-            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.riders) {
-                add(holds, &u, 1.0, &mut q, v, riders);
-            }
-            break;
-        }
-        expand(holds, &d, &mut p);
-        matrix.multiply(&p, &mut q);
-        let mut curvature: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
-        for ((out, d), body) in reduced.riders.iter_mut().zip(&d.riders).zip(riders.iter()) {
-            *out = (d.0 * body.mass, body.inertia * d.1);
-            curvature += out.0.dot(d.0) + out.1.dot(d.1);
-        }
-        if curvature <= 0.0 {
-            break;
-        }
-        reduce(holds, &q, &mut reduced);
-        let step = rho / curvature;
-        for i in 0..n {
-            v[i] += p[i] * step;
-            r.z[i] -= reduced.z[i] * step;
-        }
-        for k in 0..riders.len() {
-            riders[k].v += d.riders[k].0 * step;
-            riders[k].w += d.riders[k].1 * step;
-            r.riders[k].0 -= reduced.riders[k].0 * step;
-            r.riders[k].1 -= reduced.riders[k].1 * step;
-        }
-        precondition.apply(holds, &r, &mut z);
-        let next = r.dot(&z);
-        d.follow(&z, next / rho);
-        rho = next;
-        iterations += 1;
-    }
-    iterations as u32
-}
-
-/// Adds a change of the unknowns.
-fn add(holds: &[Hold], u: &Reduced, s: f64, p: &mut [DVec3], v: &mut [DVec3], riders: &mut [Rider]) {
-    expand(holds, u, p);
-    for i in 0..v.len() {
-        v[i] += p[i] * s;
-    }
-    for (body, u) in riders.iter_mut().zip(&u.riders) {
-        body.v += u.0 * s;
-        body.w += u.1 * s;
-    }
-}
-
-/// Inverses of the diagonal blocks; of a rider with all that hangs on it, its linear and angular part apart; and the coarse level.
-struct Preconditioner<'a> {
-    particles: Vec<DMat3>,
-    riders: Vec<(DMat3, DMat3)>,
-    coarse: Option<&'a mut Coarse>,
-}
-
-impl<'a> Preconditioner<'a> {
-    fn new(matrix: &BlockMatrix, holds: &[Hold], riders: &[Rider], coarse: Option<&'a mut Coarse>) -> Self {
-        let mut blocks: Vec<(DMat3, DMat3)> =
-            riders.iter().map(|r| (DMat3::from_diagonal(DVec3::splat(r.mass)), r.inertia)).collect();
-        for i in 0..holds.len() {
-            let (k, lever) = match holds[i] {
-                Hold::Contact { rider: Some(rider), .. } => rider,
-                Hold::Attached { rider, lever, .. } => (rider, lever),
-                _ => continue,
-            };
-            let a = matrix.diagonal[i];
-            let arm = cross_matrix(lever);
-            blocks[k].0 += a;
-            blocks[k].1 += arm * a * arm.transpose();
-        }
-        Preconditioner {
-            particles: matrix.diagonal.iter().map(|d| d.inverse()).collect(),
-            riders: blocks.into_iter().map(|(a, b)| (a.inverse(), b.inverse())).collect(),
-            coarse,
-        }
-    }
-
-    fn apply(&mut self, holds: &[Hold], r: &Reduced, z: &mut Reduced) {
-        for i in 0..holds.len() {
-            z.z[i] = self.particles[i] * r.z[i];
-        }
-        if let Some(coarse) = &mut self.coarse {
-            coarse.add(&r.z, &mut z.z);
-        }
-        for (z, hold) in z.z.iter_mut().zip(holds) {
-            *z = match hold {
-                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
-                Hold::Free => *z,
-                Hold::Fixed | Hold::Attached { .. } => DVec3::ZERO,
-            };
-        }
-        for (k, (a, b)) in self.riders.iter().enumerate() {
-            z.riders[k] = (*a * r.riders[k].0, *b * r.riders[k].1);
-        }
-    }
-}
-
-/// [r]× with [r]× x = r × x.
-pub(super) fn cross_matrix(r: DVec3) -> DMat3 {
-    DMat3::from_cols(DVec3::new(0.0, r.z, -r.y), DVec3::new(-r.z, 0.0, r.x), DVec3::new(r.y, -r.x, 0.0))
+    let given = solid.velocity(x, &Riders::default());
+    Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider, grip: Grip::Stick }
 }

@@ -24,6 +24,18 @@ impl BlockMatrix {
         self.column[from..to].iter().position(|&c| c as usize == j).map(|k| from + k)
     }
 
+    /// Adds a block that has a place; for i ≠ j its transpose belongs to (j, i).
+    pub fn add(&mut self, i: usize, j: usize, block: DMat3) {
+        if i == j {
+            self.diagonal[i] += block;
+            return;
+        }
+        let (row, column, block) = if i > j { (i, j, block) } else { (j, i, block.transpose()) };
+        if let Some(k) = self.slot(row, column) {
+            self.lower[k] += block;
+        }
+    }
+
     /// y = A x.
     pub fn multiply(&self, x: &[DVec3], y: &mut [DVec3]) {
         for (y, (d, x)) in y.iter_mut().zip(self.diagonal.iter().zip(x)) {
@@ -49,12 +61,26 @@ pub struct Slopes<'a> {
     /// Right-hand side, from which −h ∂f/∂v v₀ is taken.
     right: &'a mut [DVec3],
     v: &'a [DVec3],
+    end: &'a [DVec3],
+    decisions: Vec<bool>,
     h: f64,
     missing: Vec<(u32, u32)>,
     used: Vec<bool>,
 }
 
 impl Slopes<'_> {
+    /// The velocity that a particle is expected to have at the end of the step.
+    pub fn end_velocity(&self, i: usize) -> DVec3 {
+        self.end[i]
+    }
+
+    /// Notes whether a force that acts on one side only acts in this step. If what is decided at the velocities that come
+    /// out is something else, the step is solved again with these.
+    pub fn decide(&mut self, acts: bool) -> bool {
+        self.decisions.push(acts);
+        acts
+    }
+
     /// Length of the step, s.
     pub fn step(&self) -> f64 {
         self.h
@@ -80,6 +106,11 @@ impl Slopes<'_> {
         }
     }
 
+    /// Adds a force on a particle to those of the step, where the slopes count from another force than that of now.
+    pub fn push(&mut self, i: usize, force: DVec3) {
+        self.right[i] += force * self.h;
+    }
+
     /// Adds what a force between two particles does that depends on their difference alone: `dx` and `dv` are the slopes
     /// of the force on the first by its own position and velocity.
     pub fn pair(&mut self, a: usize, b: usize, dx: DMat3, dv: DMat3) {
@@ -101,35 +132,40 @@ impl Slopes<'_> {
 
 impl BlockMatrix {
     /// Fills the matrix with masses and slopes, and adds to the right-hand side; `fill` is asked again if the pattern grew.
+    /// Returns what one-sided forces decided, by the velocities expected at the end.
     pub fn assemble(
         &mut self,
         mass: &[f64],
-        v: &[DVec3],
+        (v, end): (&[DVec3], &[DVec3]),
         h: f64,
         right: &mut [DVec3],
         mut fill: impl FnMut(&mut Slopes),
-    ) {
+    ) -> Vec<bool> {
         let n = mass.len();
         if self.start.len() != n + 1 {
             *self = BlockMatrix { start: vec![0; n + 1], ..BlockMatrix::default() };
         }
         self.masses = mass.iter().sum();
         let before = right.to_vec();
+        let mut decided = Vec::new();
         for _ in 0..2 {
             self.diagonal.clear();
             self.diagonal.extend(mass.iter().map(|m| DMat3::from_diagonal(DVec3::splat(*m))));
             self.lower.fill(DMat3::ZERO);
             right.copy_from_slice(&before);
             let used = vec![false; self.column.len()];
-            let mut slopes = Slopes { matrix: self, right, v, h, missing: Vec::new(), used };
+            let (missing, decisions) = (Vec::new(), Vec::new());
+            let mut slopes = Slopes { matrix: self, right, v, end, decisions, h, missing, used };
             fill(&mut slopes);
             let (missing, used) = (slopes.missing, slopes.used);
+            decided = slopes.decisions;
             // exactly what the forces ask for: the pattern must not depend on what they once asked for
             if missing.is_empty() && used.iter().all(|u| *u) {
-                return;
+                break;
             }
             self.lay_out(n, missing, &used);
         }
+        decided
     }
 
     fn lay_out(&mut self, n: usize, missing: Vec<(u32, u32)>, used: &[bool]) {

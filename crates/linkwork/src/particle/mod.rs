@@ -57,6 +57,7 @@ mod cloth;
 pub use cloth::{ClothMaterial, grid};
 
 mod bending;
+mod press;
 mod sheet;
 
 pub(crate) mod compile;
@@ -68,6 +69,8 @@ mod coarse;
 mod direct;
 mod explicit;
 pub(crate) mod implicit;
+mod rider;
+mod solve;
 mod system_of_equations;
 
 use crate::error::SceneError;
@@ -164,6 +167,9 @@ pub struct ParticleSystem {
     multipliers: Multipliers,
     implicit: implicit::Implicit,
     sheets: sheet::Sheets,
+    /// Triangles of all cloth, and their longest edge at rest, m.
+    faces: Vec<[u32; 3]>,
+    longest_edge: f64,
     /// Positions and velocities at the start of the present step.
     start: (Vec<DVec3>, Vec<DVec3>),
 }
@@ -229,6 +235,8 @@ impl ParticleSystem {
             multipliers: Multipliers::default(),
             implicit: implicit::Implicit::default(),
             sheets: sheet::Sheets::default(),
+            faces: Vec::new(),
+            longest_edge: 0.0,
             start: Default::default(),
         }
     }
@@ -633,6 +641,9 @@ impl ParticleSystem {
         self.start.0.clone_from(&self.x);
         self.start.1.clone_from(&self.v);
         let before = (self.objects.clone(), self.time);
+        if self.method != Method::Implicit {
+            around.riders.let_go();
+        }
         let report = match self.method {
             Method::Implicit if self.objects.is_empty() => Some(self.implicit_step(h, around)),
             Method::Verlet if self.objects.is_empty() => Some(self.verlet_step(h, &around.solids, &mut around.riders)),

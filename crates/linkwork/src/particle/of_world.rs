@@ -1,11 +1,12 @@
 //! Particle systems of a world: looking at them, changing them.
 
-use super::couple::Anchor;
-use super::{ParticleSystem, compile};
+use super::couple::{Anchor, SystemState};
+use super::{ForceId, ParticleSystem, Spring, Springs, compile};
 use crate::error::SceneError;
 use crate::handle::BodyId;
 use crate::scene::Particles;
 use crate::world::World;
+use glam::DVec3;
 
 /// What is drawn of a particle system.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +56,7 @@ impl World {
         let exists = number < self.particles.len();
         if exists {
             self.particles.remove(number);
+            self.bodies.iter_mut().for_each(|(_, b)| b.pushed = None);
             self.wake_all();
         }
         exists
@@ -84,6 +86,49 @@ impl World {
     pub fn particle_drawing(&self, number: usize) -> Option<ParticleDrawing<'_>> {
         let s = self.particles.get(number)?;
         Some(ParticleDrawing { name: &s.name, lines: &s.lines, triangles: &s.triangles })
+    }
+
+    /// Adds a particle to a system, at rest; returns its index there, which is the last.
+    ///
+    /// # Errors
+    /// If there is no such system, or mass or place are not numbers a particle can have.
+    pub fn add_particle(&mut self, number: usize, position: DVec3, mass: f64) -> Result<usize, SceneError> {
+        self.existing(number)?.system.add_particle(position, DVec3::ZERO, mass)
+    }
+
+    /// Joins two particles of a system by a spring that is as long as they are apart; stiffness in N/m, damping in N s/m.
+    ///
+    /// # Errors
+    /// If there is no such system or particle, both are in one place, or the numbers are negative.
+    pub fn join_particles(
+        &mut self,
+        number: usize,
+        (a, b): (usize, usize),
+        stiffness: f64,
+        damping: f64,
+    ) -> Result<ForceId, SceneError> {
+        let path = format!("particles[{number}]");
+        let state = self.existing(number)?;
+        for i in [a, b] {
+            state.system.check_particle(i)?;
+        }
+        let length = state.system.x[a].distance(state.system.x[b]);
+        if a == b || length < 1e-9 {
+            return Err(SceneError::new(path, format!("{a} and {b} are in one place")).hint("take two that are apart"));
+        }
+        if !(stiffness.is_finite() && damping.is_finite() && stiffness >= 0.0 && damping >= 0.0) {
+            let problem = format!("a spring of {stiffness} N/m with {damping} N s/m");
+            return Err(SceneError::new(path, problem).hint("neither is negative"));
+        }
+        let id = state.system.add_force(Springs(vec![Spring { a, b, length, stiffness, damping }]))?;
+        state.lines.push([a as u32, b as u32]);
+        self.wake_all();
+        Ok(id)
+    }
+
+    fn existing(&mut self, number: usize) -> Result<&mut SystemState, SceneError> {
+        let missing = || SceneError::new(format!("particles[{number}]"), "does not exist");
+        self.particles.get_mut(number).ok_or_else(missing)
     }
 
     /// Fixes a particle to a body where both are.

@@ -17,11 +17,19 @@ use glam::DVec3;
 pub(super) struct Sheets {
     triangles: Vec<[u32; 3]>,
     /// Vertices and edges of each triangle that no earlier triangle has, as bits.
+    /// Edges and twice the area of each triangle at rest.
+    at_rest: Vec<([f64; 3], f64)>,
     own_vertices: Vec<u8>,
     own_edges: Vec<u8>,
     nodes: Vec<Node>,
+    /// Boxes around the paths of the vertices within the step.
+    paths: Vec<Bounds>,
     thickness: f64,
     friction: f64,
+    /// Pairs found last, and the velocities they were found for.
+    searched: (Vec<Pair>, Vec<DVec3>),
+    /// Impulses on particles that do not answer by themselves, since they were last asked for.
+    absorbed: Vec<DVec3>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +80,12 @@ impl Sheets {
         split(&mut order, &center, &pieces, &mut nodes);
         self.nodes = nodes;
         let triangles = std::mem::take(&mut self.triangles);
-        self.fit(&triangles, |t| Bounds::of(t.iter().map(|&i| x[i as usize])), |_| (DVec3::Z, 0.0));
+        self.fit(&triangles, |t| Bounds::of(t.iter().map(|&i| x[i as usize])), |_, _| (DVec3::Z, 0.0));
         self.triangles = triangles;
         self.nodes.iter_mut().for_each(|n| n.rest = n.bounds.grown(1e-9));
+        let measure = |t: &[u32; 3]| size(t.map(|i| x[i as usize]));
+        let known = self.at_rest.len();
+        self.at_rest.extend(self.triangles[known..].iter().map(measure));
         self.own_vertices = vec![0; count];
         self.own_edges = vec![0; count];
         let mut seen = vec![false; x.len()];
@@ -100,14 +111,14 @@ impl Sheets {
         &mut self,
         triangles: &[[u32; 3]],
         bounds: impl Fn(&[u32; 3]) -> Bounds,
-        normals: impl Fn(&[u32; 3]) -> (DVec3, f64),
+        normals: impl Fn(&[u32; 3], usize) -> (DVec3, f64),
     ) {
         for k in (0..self.nodes.len()).rev() {
             let node = self.nodes[k];
             let (b, n) = match node.child {
                 NONE => {
                     let t = &triangles[node.other as usize];
-                    (bounds(t), normals(t))
+                    (bounds(t), normals(t, node.other as usize))
                 }
                 _ => {
                     let (a, b) = (&self.nodes[node.child as usize], &self.nodes[node.other as usize]);
@@ -125,37 +136,86 @@ impl Sheets {
         if self.triangles.is_empty() {
             return 0;
         }
+        let searched = v.to_vec();
         let mut pairs = self.candidates(x, v, h);
-        let mut touched = self.keep_apart(&mut pairs, v, w, h);
-        // the paths after the impulses: different ones may meet now
-        for round in 0..ROUNDS {
-            let mut zones = Zones::default();
+        let touched = self.keep_apart(&mut pairs, v, w, h);
+        touched + self.stop_pairs(pairs, searched, x, v, w, h)
+    }
+
+    /// The impulses that particles without an answer of their own were given, by particle.
+    pub fn take_absorbed(&mut self) -> Vec<DVec3> {
+        std::mem::take(&mut self.absorbed)
+    }
+
+    /// Stops whatever meets on the way x + h v, without keeping a distance.
+    pub fn stop(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+        if self.triangles.is_empty() {
+            return 0;
+        }
+        // what was searched last in this step serves as long as paths have not strayed from it
+        let (pairs, searched) = match std::mem::take(&mut self.searched) {
+            (pairs, searched) if searched.len() == v.len() => (pairs, searched),
+            _ => (self.candidates(x, v, h), v.to_vec()),
+        };
+        self.stop_pairs(pairs, searched, x, v, w, h)
+    }
+
+    /// The same, with pairs that were found for the velocities `searched`. It ends when nothing meets: what impulses do not
+    /// part becomes one zone after the other, and zones only grow.
+    fn stop_pairs(
+        &mut self,
+        mut pairs: Vec<Pair>,
+        mut searched: Vec<DVec3>,
+        x: &[DVec3],
+        v: &mut [DVec3],
+        w: &[f64],
+        h: f64,
+    ) -> u32 {
+        self.absorbed.resize(v.len(), DVec3::ZERO);
+        let mut absorbed = std::mem::take(&mut self.absorbed);
+        let mut touched = 0;
+        let mut zones = Zones::default();
+        // the round in which a particle's velocity changed last
+        let mut changed = vec![1_u32; v.len()];
+        for round in 1..=ROUNDS {
+            // pairs hold all that may meet as long as paths stay near those that were searched
+            let strayed = |i: usize| v[i].distance(searched[i]) * h > self.margin();
+            if (0..v.len()).any(strayed) {
+                pairs = self.candidates(x, v, h);
+                searched.copy_from_slice(v);
+                changed.fill(round);
+            }
             let mut hits = 0;
             for p in &pairs {
+                if p.who.iter().all(|&i| changed[i as usize] < round) {
+                    continue;
+                }
                 let Some((weight, normal)) = meeting(p, x, v, h) else { continue };
                 hits += 1;
-                if round >= IMPULSE_ROUNDS {
+                let speed: f64 = (0..4).map(|i| v[p.who[i] as usize].dot(normal) * weight[i]).sum();
+                let answer: f64 = (0..4).map(|i| weight[i] * weight[i] * w[p.who[i] as usize]).sum();
+                if round > IMPULSE_ROUNDS || speed >= 0.0 || answer <= 0.0 {
                     zones.join(&p.who);
-                } else {
-                    let speed: f64 = (0..4).map(|i| v[p.who[i] as usize].dot(normal) * weight[i]).sum();
-                    let answer: f64 = (0..4).map(|i| weight[i] * weight[i] * w[p.who[i] as usize]).sum();
-                    if speed < 0.0 && answer > 0.0 {
-                        for i in 0..4 {
-                            let who = p.who[i] as usize;
-                            v[who] += normal * (-1.05 * speed / answer * weight[i] * w[who]);
-                        }
-                    } else {
-                        zones.join(&p.who);
-                    }
+                    continue;
                 }
+                let stop = Pair { weight, ..*p };
+                push(&stop, normal * (-1.05 * speed / answer), v, w, &mut absorbed);
+                p.who.iter().for_each(|&i| changed[i as usize] = round + 1);
             }
             if hits == 0 {
                 break;
             }
             touched += hits;
-            zones.move_as_one(v, w);
+            zones.move_as_one(v, w, &mut absorbed, |i| changed[i] = round + 1);
         }
+        self.absorbed = absorbed;
+        self.searched = (pairs, searched);
         touched
+    }
+
+    /// How far a path may stray from the one that was searched, m.
+    fn margin(&self) -> f64 {
+        (0.25 * self.thickness).max(1e-6)
     }
 
     /// Pairs of features that may come nearer than the thickness.
@@ -163,21 +223,29 @@ impl Sheets {
         // only motion against the rest of the cloth counts
         let used: DVec3 = self.triangles.iter().map(|t| v[t[0] as usize]).sum();
         let mean = used / self.triangles.len() as f64;
-        let triangles = std::mem::take(&mut self.triangles);
-        let grow = 0.5 * self.thickness;
+        let (triangles, at_rest) = (std::mem::take(&mut self.triangles), std::mem::take(&mut self.at_rest));
+        let grow = 0.5 * self.thickness + self.margin();
         let ends: Vec<DVec3> = x.iter().zip(v).map(|(x, v)| *x + (*v - mean) * h).collect();
         let end = |i: u32| ends[i as usize];
+        let mut paths = std::mem::take(&mut self.paths);
+        paths.clear();
+        paths.extend(x.iter().zip(&ends).map(|(a, b)| Bounds { low: a.min(*b), high: a.max(*b) }));
         self.fit(
             &triangles,
-            |t| Bounds::of(t.iter().flat_map(|&i| [x[i as usize], end(i)])).grown(grow),
-            |t| {
-                let area = |p: [DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
-                let (a, b) = (area(t.map(|i| x[i as usize])), area(t.map(end)));
+            |t| around(&paths, *t).grown(grow),
+            |t, number| {
+                let area = |p: &[DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
+                let before = [x[t[0] as usize], x[t[1] as usize], x[t[2] as usize]];
+                let after = [end(t[0]), end(t[1]), end(t[2])];
+                let (a, b) = (area(&before), area(&after));
                 let middle = (a + b) * 0.5;
+                if is_squeezed(&before, &at_rest[number]) || is_squeezed(&after, &at_rest[number]) {
+                    return (middle, ANY_NORMAL);
+                }
                 (middle, a.distance(middle))
             },
         );
-        self.triangles = triangles;
+        (self.triangles, self.at_rest, self.paths) = (triangles, at_rest, paths);
         let mut pairs = Vec::new();
         let mut stack = vec![(0_u32, 0_u32)];
         while let Some((a, b)) = stack.pop() {
@@ -200,7 +268,7 @@ impl Sheets {
             }
             match (na.child, nb.child) {
                 (NONE, NONE) => {
-                    self.features((na.other as usize, nb.other as usize), x, &ends, v, h, &mut pairs);
+                    self.features((na.other as usize, nb.other as usize), x, v, h, &mut pairs);
                 }
                 (NONE, _) => stack.extend([(a, nb.child), (a, nb.other)]),
                 (_, NONE) => stack.extend([(na.child, b), (na.other, b)]),
@@ -213,33 +281,16 @@ impl Sheets {
         pairs
     }
 
-    fn features(
-        &self,
-        (s, t): (usize, usize),
-        x: &[DVec3],
-        ends: &[DVec3],
-        v: &[DVec3],
-        h: f64,
-        pairs: &mut Vec<Pair>,
-    ) {
+    fn features(&self, (s, t): (usize, usize), x: &[DVec3], v: &[DVec3], h: f64, pairs: &mut Vec<Pair>) {
+        let near = DVec3::splat(self.thickness + 2.0 * self.margin());
         let mut consider = |who: [u32; 4], edges: bool| {
-            let p = who.map(|i| x[i as usize]);
-            let q = who.map(|i| ends[i as usize]);
-            // boxes around their motions first: most features of two triangles that are near are not near themselves
-            let first = if edges { 2 } else { 1 };
-            let around = |part: std::ops::Range<usize>| {
-                let points = part.clone().map(|k| p[k]).chain(part.map(|k| q[k]));
-                Bounds::of(points)
-            };
-            if !around(0..first).grown(self.thickness).overlaps(&around(first..4)) {
-                return;
-            }
+            let p = [x[who[0] as usize], x[who[1] as usize], x[who[2] as usize], x[who[3] as usize]];
             let (weight, offset) = nearest(p, edges);
             let distance = offset.length();
             // edges that are nearest at an end: a vertex and a face are as near, unless these meet within the step
             let at_rim = edges && weight.contains(&0.0);
             if at_rim || distance > self.thickness {
-                let motion = 1.5 * reach(who, edges, v) * h;
+                let motion = reach(who, edges, v) * h + 2.0 * self.margin();
                 if distance > self.thickness + motion || (at_rim && distance > motion) {
                     return;
                 }
@@ -248,7 +299,6 @@ impl Sheets {
                 true => offset / distance,
                 // in one place: along what is across both
                 false => {
-                    let p = who.map(|i| x[i as usize]);
                     let across =
                         if edges { (p[1] - p[0]).cross(p[3] - p[2]) } else { (p[2] - p[1]).cross(p[3] - p[1]) };
                     across.normalize_or(DVec3::Z)
@@ -257,19 +307,39 @@ impl Sheets {
             pairs.push(Pair { who, edges, weight, normal, distance, impulse: 0.0 });
         };
         for (one, other) in [(s, t), (t, s)] {
+            let own = self.own_vertices[one];
+            if own == 0 {
+                continue;
+            }
+            // boxes around their motions first: most features of two triangles that are near are not near themselves
             let face = self.triangles[other];
-            for k in (0..3).filter(|k| self.own_vertices[one] >> k & 1 == 1) {
+            let of_face = around(&self.paths, face);
+            for k in 0..3 {
                 let vertex = self.triangles[one][k];
-                if !face.contains(&vertex) {
+                if own >> k & 1 == 1
+                    && are_near(&self.paths[vertex as usize], &of_face, near)
+                    && !face.contains(&vertex)
+                {
                     consider([vertex, face[0], face[1], face[2]], false);
                 }
             }
         }
-        for k in (0..3).filter(|k| self.own_edges[s] >> k & 1 == 1) {
-            let (a, b) = (self.triangles[s][k], self.triangles[s][(k + 1) % 3]);
-            for l in (0..3).filter(|l| self.own_edges[t] >> l & 1 == 1) {
-                let (c, d) = (self.triangles[t][l], self.triangles[t][(l + 1) % 3]);
-                if a != c && a != d && b != c && b != d {
+        let (own_s, own_t) = (self.own_edges[s], self.own_edges[t]);
+        if own_s == 0 || own_t == 0 {
+            return;
+        }
+        let edge = |triangle: usize, k: usize| {
+            let corners = &self.triangles[triangle];
+            (corners[k], corners[if k == 2 { 0 } else { k + 1 }])
+        };
+        let path = |(a, b): (u32, u32)| joined(&self.paths[a as usize], &self.paths[b as usize]);
+        let others = [path(edge(t, 0)), path(edge(t, 1)), path(edge(t, 2))];
+        for k in (0..3).filter(|k| own_s >> k & 1 == 1) {
+            let (a, b) = edge(s, k);
+            let of_edge = path((a, b));
+            for l in (0..3).filter(|l| own_t >> l & 1 == 1) {
+                let (c, d) = edge(t, l);
+                if are_near(&of_edge, &others[l], near) && a != c && a != d && b != c && b != d {
                     consider([a, b, c, d], true);
                 }
             }
@@ -278,13 +348,17 @@ impl Sheets {
 
     /// Impulses, by sweeps over the pairs that need them: distance at the end of the step at least the thickness, or, from
     /// within it, a little more than now. Returns how many pairs push.
-    fn keep_apart(&self, pairs: &mut [Pair], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+    fn keep_apart(&mut self, pairs: &mut [Pair], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+        self.absorbed.resize(v.len(), DVec3::ZERO);
+        let mut absorbed = std::mem::take(&mut self.absorbed);
         let wanted = |d: f64| {
             let end = if d >= self.thickness { self.thickness } else { d + RECOVERY * (self.thickness - d) };
             (end - d) / h
         };
-        let speed =
-            |p: &Pair, v: &[DVec3]| -> f64 { (0..4).map(|i| v[p.who[i] as usize].dot(p.normal) * p.weight[i]).sum() };
+        let speed = |p: &Pair, v: &[DVec3]| -> f64 {
+            let part = |i: usize| v[p.who[i] as usize] * p.weight[i];
+            (part(0) + part(1) + part(2) + part(3)).dot(p.normal)
+        };
         let answer = |p: &Pair| -> f64 { (0..4).map(|i| p.weight[i] * p.weight[i] * w[p.who[i] as usize]).sum() };
         // pair, answer, speed wanted
         let mut active: Vec<(usize, f64, f64)> = Vec::new();
@@ -313,7 +387,7 @@ impl Sheets {
                     if change != 0.0 {
                         p.impulse = impulse;
                         largest = largest.max(change.abs() * answer);
-                        push(p, p.normal * change, v, w);
+                        push(p, p.normal * change, v, w, &mut absorbed);
                     }
                 }
                 if largest < 1e-3 {
@@ -332,18 +406,37 @@ impl Sheets {
             let along = relative - p.normal * relative.dot(p.normal);
             let slide = along.length();
             if slide > 1e-12 {
-                push(&p, along * (-(self.friction * p.impulse).min(slide / answer) / slide), v, w);
+                let rubbed = along * (-(self.friction * p.impulse).min(slide / answer) / slide);
+                push(&p, rubbed, v, w, &mut absorbed);
             }
         }
+        self.absorbed = absorbed;
         touched
     }
 }
 
+fn joined(a: &Bounds, b: &Bounds) -> Bounds {
+    Bounds { low: a.low.min(b.low), high: a.high.max(b.high) }
+}
+
+/// The box around the paths of a triangle.
+fn around(paths: &[Bounds], [a, b, c]: [u32; 3]) -> Bounds {
+    joined(&joined(&paths[a as usize], &paths[b as usize]), &paths[c as usize])
+}
+
+/// Whether two boxes are nearer than a distance along every axis.
+fn are_near(a: &Bounds, b: &Bounds, near: DVec3) -> bool {
+    (a.low - near).cmple(b.high).all() && (b.low - near).cmple(a.high).all()
+}
+
 /// An impulse between the two features of a pair.
-fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64]) {
+fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64], absorbed: &mut [DVec3]) {
     for i in 0..4 {
         let who = p.who[i] as usize;
-        v[who] += impulse * (p.weight[i] * w[who]);
+        match w[who] > 0.0 {
+            true => v[who] += impulse * (p.weight[i] * w[who]),
+            false => absorbed[who] += impulse * p.weight[i],
+        }
     }
 }
 
@@ -353,9 +446,32 @@ const PASSES: usize = 3;
 const SWEEPS: usize = 4;
 /// Part of a lacking distance that is made up in one step.
 const RECOVERY: f64 = 0.25;
-/// Rounds in which what still meets is stopped by impulses, and rounds altogether.
-const IMPULSE_ROUNDS: usize = 6;
-const ROUNDS: usize = 20;
+/// Rounds in which what still meets is stopped by impulses, and rounds altogether: zones that contain two things which move
+/// by themselves may never come to an end.
+const IMPULSE_ROUNDS: u32 = 6;
+const ROUNDS: u32 = 400;
+
+/// Radius of a ball that holds all normals there are.
+const ANY_NORMAL: f64 = 4.0;
+/// Part of its edges and of its area that a triangle keeps where a flat patch cannot meet itself.
+const KEPT: f64 = 0.5;
+
+/// Lengths of the edges and twice the area.
+fn size(p: [DVec3; 3]) -> ([f64; 3], f64) {
+    let edges = [p[0].distance(p[1]), p[1].distance(p[2]), p[2].distance(p[0])];
+    (edges, (p[1] - p[0]).cross(p[2] - p[0]).length())
+}
+
+/// Whether a triangle is so much smaller than at rest that its neighbours may meet in its plane: then equal normals say
+/// nothing about the patch.
+fn is_squeezed(p: &[DVec3; 3], rest: &([f64; 3], f64)) -> bool {
+    let shorter = |a: usize, b: usize, rest: f64| p[a].distance_squared(p[b]) < KEPT * KEPT * rest * rest;
+    let area = (p[1] - p[0]).cross(p[2] - p[0]).length_squared();
+    area < KEPT * KEPT * rest.1 * rest.1
+        || shorter(0, 1, rest.0[0])
+        || shorter(1, 2, rest.0[1])
+        || shorter(2, 0, rest.0[2])
+}
 
 /// Whether all normals of a patch are within thirty degrees of their mean.
 fn is_flat(normal: DVec3, spread: f64) -> bool {
@@ -438,9 +554,10 @@ fn pieces(triangles: &[[u32; 3]], vertices: usize) -> Vec<u32> {
 
 /// How fast two features can come towards each other.
 fn reach(who: [u32; 4], edges: bool, v: &[DVec3]) -> f64 {
-    let u = who.map(|i| v[i as usize]);
+    let u = [v[who[0] as usize], v[who[1] as usize], v[who[2] as usize], v[who[3] as usize]];
     let mean = (u[0] + u[1] + u[2] + u[3]) * 0.25;
-    let s = u.map(|u| u.distance_squared(mean));
+    let from = |k: usize| u[k].distance_squared(mean);
+    let s = [from(0), from(1), from(2), from(3)];
     match edges {
         true => s[0].max(s[1]).sqrt() + s[2].max(s[3]).sqrt(),
         false => s[0].sqrt() + s[1].max(s[2]).max(s[3]).sqrt(),
@@ -453,7 +570,7 @@ fn nearest(p: [DVec3; 4], edges: bool) -> ([f64; 4], DVec3) {
     (weight, p[0] * weight[0] + p[1] * weight[1] + p[2] * weight[2] + p[3] * weight[3])
 }
 
-fn nearest_face([x, a, b, c]: [DVec3; 4]) -> [f64; 4] {
+pub(super) fn nearest_face([x, a, b, c]: [DVec3; 4]) -> [f64; 4] {
     let (ab, ac, ax) = (b - a, c - a, x - a);
     let (d1, d2) = (ab.dot(ax), ac.dot(ax));
     if d1 <= 0.0 && d2 <= 0.0 {
@@ -514,10 +631,14 @@ fn meeting(p: &Pair, x: &[DVec3], v: &[DVec3], h: f64) -> Option<([f64; 4], DVec
     if speed <= 0.0 || distance > speed {
         return None;
     }
+    let place = |k: usize, t: f64| {
+        let i = p.who[k] as usize;
+        x[i] + v[i] * (h * t)
+    };
     let enough = 0.1 * distance;
     for round in 0..64 {
         if round > 0 && distance <= enough || distance < 1e-12 {
-            let at = p.who.map(|i| x[i as usize] + v[i as usize] * (h * t));
+            let at = [place(0, t), place(1, t), place(2, t), place(3, t)];
             let (weight, offset) = nearest(at, p.edges);
             return Some((weight, offset.try_normalize().unwrap_or(p.normal)));
         }
@@ -525,7 +646,7 @@ fn meeting(p: &Pair, x: &[DVec3], v: &[DVec3], h: f64) -> Option<([f64; 4], DVec
         if t >= 1.0 {
             return None;
         }
-        let at = p.who.map(|i| x[i as usize] + v[i as usize] * (h * t));
+        let at = [place(0, t), place(1, t), place(2, t), place(3, t)];
         distance = nearest(at, p.edges).1.length();
     }
     Some((p.weight, p.normal))
@@ -558,7 +679,7 @@ impl Zones {
     }
 
     /// The mean motion of each zone; that of what does not answer, if it has such.
-    fn move_as_one(mut self, v: &mut [DVec3], w: &[f64]) {
+    fn move_as_one(&mut self, v: &mut [DVec3], w: &[f64], absorbed: &mut [DVec3], mut moved: impl FnMut(usize)) {
         let all: Vec<u32> = self.parent.keys().copied().collect();
         let mut zones: std::collections::BTreeMap<u32, Vec<u32>> = Default::default();
         for i in all {
@@ -573,7 +694,15 @@ impl Zones {
                 momentum += v[i as usize] / w[i as usize];
             }
             let mean = held.map_or(momentum / mass, |&i| v[i as usize]);
-            members.iter().filter(|&&i| w[i as usize] > 0.0).for_each(|&i| v[i as usize] = mean);
+            for i in members.iter().map(|&i| i as usize) {
+                if w[i] > 0.0 && v[i] != mean {
+                    if let Some(&held) = held {
+                        absorbed[held as usize] += (v[i] - mean) / w[i];
+                    }
+                    v[i] = mean;
+                    moved(i);
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A particle's path is looked at in the frame of the solid, which moves with its velocity during the step, and followed
 //! until it comes within the particles' radius of the surface: nothing that is thin or fast is passed through.
 
-use super::implicit::Rider;
+use super::rider::Riders;
 use crate::collide::check;
 use crate::collide::narrow::Place;
 use crate::collide::parry::Bounds;
@@ -107,8 +107,8 @@ impl Solid {
     }
 
     /// Velocity of the solid at a point; of a body that answers, with its answer so far.
-    pub fn velocity(&self, p: DVec3, riders: &[Rider]) -> DVec3 {
-        match self.rider.and_then(|k| riders.get(k)) {
+    pub fn velocity(&self, p: DVec3, riders: &Riders) -> DVec3 {
+        match self.rider.and_then(|k| riders.bodies.get(k)) {
             Some(rider) => rider.point(p - self.center),
             None => self.v + self.w.cross(p - self.center),
         }
@@ -130,7 +130,7 @@ impl Solid {
     }
 
     /// Whether a particle that moves from `from` to `to` within `h` touches, seen from the solid as it moves.
-    pub fn hit(&self, from: DVec3, to: DVec3, h: f64, radius: f64, riders: &[Rider]) -> Option<Hit> {
+    pub fn hit(&self, from: DVec3, to: DVec3, h: f64, radius: f64, riders: &Riders) -> Option<Hit> {
         let end = to - self.velocity(to, riders) * h;
         if let Form::Plane = self.form {
             let n = self.place.r.z_axis;
@@ -152,6 +152,41 @@ impl Solid {
         }
         let local = self.place.to_local(p);
         point::distance(&self.form, local, local, reach).filter(|d| d.0 <= reach).map(|(d, n)| (d, self.place.r * n))
+    }
+
+    /// No point of it moves faster than this.
+    pub fn fastest(&self) -> f64 {
+        let size = if self.bounds.low.is_finite() { self.bounds.half().length() } else { 0.0 };
+        let arm = (self.bounds.center() - self.center).length();
+        self.v.length() + if self.w == DVec3::ZERO { 0.0 } else { self.w.length() * (size + arm) }
+    }
+
+    /// The corners of a polyhedron, in the world.
+    pub fn corners(&self) -> Vec<DVec3> {
+        let place = |p: DVec3| self.place.x + self.place.r * p;
+        match &self.form {
+            Form::Box { half } => {
+                let sign = |k: usize, bit: usize| if k >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                (0..8).map(|k| place(*half * DVec3::new(sign(k, 0), sign(k, 1), sign(k, 2)))).collect()
+            }
+            Form::Hull(hull) => hull.points.iter().map(|p| place(*p)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A point inside, if it is convex.
+    pub fn middle(&self) -> DVec3 {
+        match &self.form {
+            Form::Hull(hull) => {
+                let sum: DVec3 = hull.points.iter().copied().sum();
+                self.place.x + self.place.r * (sum / hull.points.len().max(1) as f64)
+            }
+            _ => self.place.x,
+        }
+    }
+
+    pub fn is_convex(&self) -> bool {
+        !matches!(self.form, Form::Mesh(_))
     }
 
     pub fn is_plane(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::common::{assert_close, assert_near, assert_order};
 use linkwork::Pose;
-use linkwork::glam::DVec3;
+use linkwork::glam::{DQuat, DVec3};
 use linkwork::particle::{
     Bend, Bends, ClothMaterial, Constraint, Drag, Gravity, Method, Obstacle, ParticleSystem, Spring, Springs, grid,
 };
@@ -300,6 +300,21 @@ fn cloth_dropped_on_cloth_stays_above_it() {
     assert!(middle > -0.4, "caught: {middle} m");
 }
 
+/// How high a point is above those of the triangles that are below or above it.
+pub fn gap_below(p: DVec3, x: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
+    let cross = |a: DVec3, b: DVec3| a.x * b.y - a.y * b.x;
+    let mut gaps = Vec::new();
+    for t in triangles {
+        let [a, b, c] = t.map(|i| x[i as usize]);
+        let area = cross(b - a, c - a);
+        let (s, t) = (cross(p - a, c - a) / area, cross(b - a, p - a) / area);
+        if s >= 0.0 && t >= 0.0 && s + t <= 1.0 {
+            gaps.push(p.z - (a + (b - a) * s + (c - a) * t).z);
+        }
+    }
+    gaps
+}
+
 #[test]
 fn layers_that_meet_exchange_momentum_and_make_none() {
     let mut s = ParticleSystem::new();
@@ -310,11 +325,46 @@ fn layers_that_meet_exchange_momentum_and_make_none() {
             s.set_velocity(i, DVec3::new(0.03 * v, 0.0, v)).unwrap();
         }
     }
-    let before = s.momentum();
-    let touched: u32 = (0..60).map(|_| s.step(1.0 / 120.0).unwrap().self_contacts).sum();
+    let (_, triangles) = grid(DVec3::ZERO, DVec3::X, DVec3::Y, 5, 5);
+    let both: Vec<[u32; 3]> =
+        [0, 36].iter().flat_map(|first| triangles.iter().map(move |t| t.map(|i| i + first))).collect();
+    let (before, mut touched) = (s.momentum(), 0);
+    for step in 0..60 {
+        touched += s.step(1.0 / 120.0).unwrap().self_contacts;
+        assert_eq!(layers_crossed(s.positions(), &both), 0, "step {step}");
+        let (below, above) = s.positions().split_at(36);
+        let lowest = above.iter().flat_map(|x| gap_below(*x, below, &triangles)).fold(f64::INFINITY, f64::min);
+        assert!(lowest > 0.0, "step {step}: a vertex of the upper sheet is {lowest:.2e} m above the lower");
+    }
     assert!(touched > 0);
-    let after = s.momentum();
-    assert_near("momentum", after.linear, before.linear, 1e-6);
+    assert_near("momentum", s.momentum().linear, before.linear, 1e-9);
+}
+
+#[test]
+fn crumpled_sheets_thrown_at_each_other_never_cross() {
+    // many speeds and angles, coarse and fine, with a step in which they move several times their thickness
+    for (speed, tilt, cells, h) in [(3.0, 0.0, 5, 1.0 / 120.0), (8.0, 0.4, 8, 1.0 / 60.0), (20.0, 1.2, 6, 1.0 / 60.0)] {
+        let mut s = ParticleSystem::new();
+        let material = ClothMaterial { thickness: 0.005, air: 0.0, ..ClothMaterial::default() };
+        let (mut all, mut first) = (Vec::new(), 0);
+        for (z, v) in [(0.0, speed), (0.3, -speed)] {
+            let turn = DQuat::from_rotation_y(if v < 0.0 { tilt } else { 0.0 }) * DQuat::from_rotation_z(0.3 * v);
+            let (along, across) = (turn * DVec3::X * 0.4, turn * DVec3::Y * 0.4);
+            let (vertices, triangles) = grid(DVec3::Z * z - 0.5 * (along + across), along, across, cells, cells);
+            for i in s.add_cloth(&vertices, &triangles, material).unwrap() {
+                s.set_velocity(i, DVec3::Z * v).unwrap();
+            }
+            all.extend(triangles.iter().map(|t| t.map(|i| i + first)));
+            first += vertices.len() as u32;
+        }
+        let before = s.momentum().linear;
+        for step in 0..60 {
+            s.step(h).unwrap();
+            let crossed = layers_crossed(s.positions(), &all);
+            assert_eq!(crossed, 0, "{speed} m/s, {cells} cells, step {step}");
+        }
+        assert_near("momentum", s.momentum().linear, before, 1e-9);
+    }
 }
 
 /// The middle of the free edge of a flag after 5 s.

@@ -1,10 +1,12 @@
 //! Solvers of differential equations against closed forms and published values.
 
-use crate::common::{assert_close, assert_order, scientific};
+use crate::common::{Run, assert_close, assert_near, assert_order, registered, scientific};
 use linkwork::ode::{
     Adaptive, BackwardEuler, Direction, DormandPrince, Equation, Euler, Jacobian, Midpoint, OdeError, Outcome,
     RungeKutta4, Solver, StepDoubling, System, Tolerance, TrBdf2, differences,
 };
+use linkwork::scene::Body;
+use linkwork::{Scene, Scratch, StepParams, World, WorldEquations, step};
 
 /// y' = y cos t, so y = exp(sin t): neither linear in t nor autonomous. Coupled with a rotation.
 fn wave(t: f64, y: &[f64], dy: &mut [f64]) {
@@ -344,4 +346,45 @@ fn what_cannot_be_done_is_said_and_leaves_the_system_as_it_was() {
     let mut implicit = Equation::new([1.0], |_t, _y, dy| dy[0] = f64::NAN);
     assert!(BackwardEuler::default().step(&mut implicit, 0.1).is_err());
     assert_eq!(implicit.values(), &[1.0]);
+}
+
+#[test]
+fn a_world_is_a_system_of_equations() {
+    // an open chain and a closed one: against the error-controlled steps of the engine
+    for name in ["double-pendulum", "four-bar"] {
+        let mut scene = registered(name, &[]);
+        scene.collisions = false;
+        let mut run = Run::new(&scene, 0.05);
+        run.params.tolerance = Some(1e-11);
+        let mut equations = WorldEquations::new(World::build(&scene).unwrap()).unwrap();
+        let start = equations.world().energy().total();
+        run.steps(10);
+        let mut solver = DormandPrince::new(Tolerance::new(1e-11)).unwrap();
+        solver.integrate(&mut equations, 0.5).unwrap();
+        for id in run.world.body_ids() {
+            let (a, b) = (run.world.pose(id).unwrap(), equations.world().pose(id).unwrap());
+            assert_near(name, a.position, b.position, 1e-7);
+        }
+        // nothing drives the pendulum
+        if name == "double-pendulum" {
+            assert_close("energy", equations.world().energy().total(), start, 1e-7 * (1.0 + start.abs()));
+        }
+        // and the world goes on by steps
+        let mut world = equations.into_world();
+        step(&mut world, &mut Scratch::default(), &StepParams::new(1.0 / 60.0)).unwrap();
+    }
+}
+
+#[test]
+fn a_free_body_tumbles_with_its_momentum() {
+    let mut scene = Scene { gravity: [0.0; 3], ..Scene::new("tumble") };
+    let body = Body::new("brick").with_mass(2.0).with_inertia([0.1, 0.2, 0.25]);
+    scene.body(body.moving([1.0, 0.0, 0.0], [0.1, 3.0, 0.2]));
+    let mut tumbling = WorldEquations::new(World::build(&scene).unwrap()).unwrap();
+    let before = tumbling.world().momentum();
+    DormandPrince::new(Tolerance::new(1e-12)).unwrap().integrate(&mut tumbling, 10.0).unwrap();
+    let after = tumbling.world().momentum();
+    assert_near("linear", after.linear, before.linear, 1e-10);
+    assert_near("angular", after.angular, before.angular, 1e-8);
+    assert_close("time", tumbling.time(), 10.0, 1e-12);
 }

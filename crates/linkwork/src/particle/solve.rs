@@ -1,0 +1,455 @@
+//! The linear system of an implicit step (implicit.rs), solved for velocities of particles and coordinates of riders.
+//!
+//! Directly where the pattern says that this is cheap; otherwise by conjugate gradients, preconditioned with
+//! diagonal blocks and the coarse level of what holds leave free, or with the factor of all but the faces that press on riders.
+
+use super::coarse::Coarse;
+use super::direct::Direct;
+use super::implicit::{Grip, Hold, Implicit};
+use super::matrix::BlockMatrix;
+use super::press::Press;
+use super::rider::Riders;
+use glam::{DMat3, DVec3};
+
+/// Residual relative to the right-hand side, in the norm of the preconditioner: what friction and contact do not notice.
+pub(super) const ACCURACY: f64 = 1e-3;
+/// At rest the right-hand side vanishes; velocities need not be known better than the accuracy times this, m/s.
+const SLOW: f64 = 0.05;
+/// Iterations before a factorisation is tried, where that is bearable; where it is not, what has been found is taken: it
+/// is nearer to the minimum of the step's energy than the start was, so that nothing explodes.
+const PATIENCE: usize = 120;
+
+/// A vector of reduced unknowns: particles, and coordinates of units of riders.
+#[derive(Clone, Default)]
+struct Reduced {
+    z: Vec<DVec3>,
+    units: Vec<f64>,
+}
+
+impl Reduced {
+    fn dot(&self, other: &Reduced) -> f64 {
+        let particles: f64 = self.z.iter().zip(&other.z).map(|(a, b)| a.dot(*b)).sum();
+        let units: f64 = self.units.iter().zip(&other.units).map(|(a, b)| a * b).sum();
+        particles + units
+    }
+
+    /// self = other + s self.
+    fn follow(&mut self, other: &Reduced, s: f64) {
+        for (a, b) in self.z.iter_mut().zip(&other.z) {
+            *a = *b + *a * s;
+        }
+        for (a, b) in self.units.iter_mut().zip(&other.units) {
+            *a = *b + *a * s;
+        }
+    }
+}
+
+/// Particles and riders side by side, with working memory for what goes from one to the other.
+struct Between<'a> {
+    holds: &'a [Hold],
+    /// Velocities of riders, or impulses on them.
+    of_bodies: Vec<(DVec3, DVec3)>,
+}
+
+impl Between<'_> {
+    /// v = S z + T y.
+    fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
+        riders.motions_of(&u.units, &mut self.of_bodies);
+        let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
+        for ((v, hold), z) in v.iter_mut().zip(self.holds).zip(&u.z) {
+            *v = match *hold {
+                Hold::Free => *z,
+                Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { grip: Grip::Stick, rider, .. } => {
+                    rider.map_or(DVec3::ZERO, |(k, lever)| point(k, lever))
+                }
+                Hold::Contact { normal, rider, .. } => {
+                    let along = *z - normal * normal.dot(*z);
+                    rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
+                }
+                Hold::Attached { rider, lever, .. } => point(rider, lever),
+            };
+        }
+    }
+
+    /// (Sᵀ f, Tᵀ f), the latter added to the units.
+    fn reduce(&mut self, riders: &Riders, f: &[DVec3], out: &mut Reduced) {
+        self.of_bodies.clear();
+        self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
+        let on_bodies = &mut self.of_bodies;
+        let mut push = |k: usize, lever: DVec3, f: DVec3| {
+            on_bodies[k].0 += f;
+            on_bodies[k].1 += lever.cross(f);
+        };
+        for ((out, hold), f) in out.z.iter_mut().zip(self.holds).zip(f) {
+            *out = match *hold {
+                Hold::Free => *f,
+                Hold::Fixed => DVec3::ZERO,
+                Hold::Contact { grip: Grip::Stick, rider, .. } => {
+                    if let Some((k, lever)) = rider {
+                        push(k, lever, *f);
+                    }
+                    DVec3::ZERO
+                }
+                Hold::Contact { normal, rider, .. } => {
+                    let across = normal * normal.dot(*f);
+                    if let Some((k, lever)) = rider {
+                        push(k, lever, across);
+                    }
+                    *f - across
+                }
+                Hold::Attached { rider, lever, .. } => {
+                    push(rider, lever, *f);
+                    DVec3::ZERO
+                }
+            };
+        }
+        riders.gather(&self.of_bodies, &mut out.units);
+    }
+}
+
+/// What particles do to riders at the velocities found: the part of b − A v that the particles themselves do not follow.
+pub(super) fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders, v: &[DVec3]) {
+    if riders.bodies.is_empty() {
+        return;
+    }
+    riders.forget_notes();
+    let product = work.product(v, riders);
+    let bodies = riders.velocities();
+    for p in work.presses.iter().filter(|p| p.active) {
+        if let Some((k, lever)) = p.rider {
+            riders.note(k, -p.impulse(v, &bodies), lever);
+        }
+    }
+    for i in 0..holds.len() {
+        let lost = work.right[i] - product[i];
+        match holds[i] {
+            Hold::Contact { grip: Grip::Stick, rider: Some((k, lever)), .. } => riders.note(k, lost, lever),
+            Hold::Contact { normal, rider: Some((k, lever)), .. } => {
+                riders.note(k, normal * normal.dot(lost) - holds[i].friction(), lever);
+            }
+            Hold::Attached { rider, lever, .. } => riders.note(rider, lost, lever),
+            _ => {}
+        }
+    }
+    settle_with_coordinates(riders);
+}
+
+/// Bodies must be given what their coordinates say, to rounding: an iteration leaves a little, which a stiff contact makes a
+/// large impulse, and a body that got it would be thrown. The smallest change of the impulses that fits is P += B y.
+fn settle_with_coordinates(riders: &mut Riders) {
+    for number in 0..riders.units.len() {
+        let unit = &riders.units[number];
+        let d = unit.z.len();
+        let mut lacking: Vec<f64> = (0..d).map(|c| unit.z[c] + unit.known[c]).collect();
+        let mut gram = vec![Vec::new(); d];
+        for (c, row) in gram.iter_mut().enumerate() {
+            row.resize(c + 1, 0.0);
+        }
+        let members = || riders.bodies.iter().filter(|b| b.unit == number);
+        for body in members() {
+            for c in 0..d {
+                let (lin, ang) = body.motions[c];
+                lacking[c] -= lin.dot(body.impulse) + ang.dot(body.moment);
+                for e in 0..=c {
+                    gram[c][e] += lin.dot(body.motions[e].0) + ang.dot(body.motions[e].1);
+                }
+            }
+        }
+        let size = (0..d).map(|c| gram[c][c]).fold(0.0, f64::max);
+        (0..d).for_each(|c| gram[c][c] += 1e-12 * size + f64::MIN_POSITIVE);
+        Cholesky::of(gram).solve(&mut lacking);
+        for body in riders.bodies.iter_mut().filter(|b| b.unit == number) {
+            for c in 0..d {
+                body.impulse += body.motions[c].0 * lacking[c];
+                body.moment += body.motions[c].1 * lacking[c];
+            }
+        }
+    }
+}
+
+/// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
+pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) -> u32 {
+    let n = v.len();
+    for i in 0..n {
+        match holds[i] {
+            Hold::Free | Hold::Fixed => {}
+            Hold::Contact { normal, target, given, rider, grip, .. } => {
+                let at = rider.map_or(given, |(k, lever)| riders.point(k, lever));
+                match grip {
+                    Grip::Stick => v[i] = at + normal * target,
+                    Grip::Slip(_) => v[i] += normal * (target + normal.dot(at - v[i])),
+                }
+            }
+            Hold::Attached { rider, lever, drift } => v[i] = riders.point(rider, lever) + drift,
+        }
+    }
+    let matrix = &work.matrix;
+    let mut between = Between { holds, of_bodies: Vec::new() };
+    let presses: Vec<Press> = work.presses.iter().filter(|p| p.active && p.rider.is_some()).copied().collect();
+    let mut q = work.product(v, riders);
+    let residual: Vec<DVec3> = (0..n).map(|i| work.right[i] - q[i]).collect();
+    let zero = Reduced { z: vec![DVec3::ZERO; n], units: vec![0.0; riders.size] };
+    let mut r = zero.clone();
+    riders.lacking(&mut r.units);
+    between.reduce(riders, &residual, &mut r);
+    let bodies = riders.velocities();
+    presses.iter().for_each(|p| p.push_units(riders, -p.impulse(v, &bodies), &mut r.units));
+    let mut rubbed = vec![(DVec3::ZERO, DVec3::ZERO); riders.bodies.len()];
+    for hold in holds {
+        if let Hold::Contact { grip: Grip::Slip(friction), rider: Some((k, lever)), .. } = hold {
+            rubbed[*k].0 -= *friction;
+            rubbed[*k].1 -= lever.cross(*friction);
+        }
+    }
+    riders.gather(&rubbed, &mut r.units);
+
+    let direct = work.direct.is_cheap(matrix, holds, riders);
+    if direct && presses.is_empty() {
+        let mut u = r;
+        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
+        add(&mut between, &u, &mut q, v, riders);
+        return 1;
+    }
+    let moves: Vec<bool> = holds.iter().map(|h| matches!(h, Hold::Free | Hold::Contact { .. })).collect();
+    let mut precondition = match direct {
+        // what is not in the factor, faces that press on riders, is of low rank: a few iterations
+        true => {
+            work.direct.factorise(matrix, holds, riders);
+            Preconditioner::Direct(&mut work.direct)
+        }
+        false => {
+            hold_back(matrix, holds, &mut work.held_matrix);
+            let coarse = work.coarse.prepare(&work.held_matrix, &moves).then_some(&mut work.coarse);
+            Preconditioner::Blocks(Blocks::new(matrix, &work.held_matrix, holds, riders, coarse))
+        }
+    };
+    let accuracy = if direct { 1e-3 * ACCURACY } else { ACCURACY };
+    let mut right = zero.clone();
+    between.reduce(riders, &work.right, &mut right);
+    let mut z = zero.clone();
+    precondition.apply(holds, riders, &right, &mut z);
+    let size = right.dot(&z);
+    precondition.apply(holds, riders, &r, &mut z);
+    let mut rho = r.dot(&z);
+    let slow = SLOW * SLOW * matrix.masses;
+    let goal = accuracy * accuracy * size.max(slow);
+    let mut d = z.clone();
+    let (mut p, mut reduced) = (vec![DVec3::ZERO; n], zero);
+    let mut moved = vec![0.0; riders.size];
+    let mut iterations = 0;
+    while rho > goal {
+        if iterations >= PATIENCE && (direct || !presses.is_empty()) {
+            break;
+        }
+        if iterations >= PATIENCE {
+            let mut u = r;
+            riders.shift_all(&moved, 1.0);
+            moved.fill(0.0);
+            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units) {
+                add(&mut between, &u, &mut q, v, riders);
+            }
+            break;
+        }
+        between.expand(riders, &d, &mut p);
+        matrix.multiply(&p, &mut q);
+        // faces against riders: κ (s − V)², of which the matrix has κ s²
+        reduced.units.copy_from_slice(&d.units);
+        let mut of_riders = 0.0;
+        for press in &presses {
+            let body = press.of_body(&between.of_bodies);
+            let (resisted, of_body) = (press.resist(press.velocity(&p, &between.of_bodies)), press.resist(body));
+            (0..3).for_each(|i| q[press.who[i]] -= of_body * press.weight[i]);
+            press.push_units(riders, -resisted, &mut reduced.units);
+            of_riders -= resisted.dot(body);
+        }
+        let particles: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
+        let curvature = particles + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
+        if curvature <= 0.0 {
+            break;
+        }
+        between.reduce(riders, &q, &mut reduced);
+        let step = rho / curvature;
+        for i in 0..n {
+            v[i] += p[i] * step;
+            r.z[i] -= reduced.z[i] * step;
+        }
+        for k in 0..moved.len() {
+            moved[k] += d.units[k] * step;
+            r.units[k] -= reduced.units[k] * step;
+        }
+        precondition.apply(holds, riders, &r, &mut z);
+        let next = r.dot(&z);
+        d.follow(&z, next / rho);
+        rho = next;
+        iterations += 1;
+    }
+    riders.shift_all(&moved, 1.0);
+    iterations as u32
+}
+
+/// Adds a change of the unknowns.
+fn add(between: &mut Between, u: &Reduced, p: &mut [DVec3], v: &mut [DVec3], riders: &mut Riders) {
+    between.expand(riders, u, p);
+    for i in 0..v.len() {
+        v[i] += p[i];
+    }
+    riders.shift_all(&u.units, 1.0);
+}
+
+/// SᵀAS, with something on the diagonal where S takes away: a preconditioner that did not know what is held would take
+/// motions for soft that are impossible.
+fn hold_back(matrix: &BlockMatrix, holds: &[Hold], out: &mut BlockMatrix) {
+    out.clone_from(matrix);
+    // how a particle is held: not at all, wholly, or along a normal
+    let normal = |i: usize| match holds[i] {
+        Hold::Free => None,
+        Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => Some(DVec3::ZERO),
+        Hold::Contact { normal, .. } => Some(normal),
+    };
+    let only = |n: DVec3| DMat3::IDENTITY - super::force::outer(n, n);
+    for i in 0..holds.len() {
+        let mine = normal(i);
+        if let Some(n) = mine {
+            let size = out.diagonal[i].x_axis.x;
+            out.diagonal[i] = match n == DVec3::ZERO {
+                true => DMat3::from_diagonal(DVec3::splat(size)),
+                false => only(n) * out.diagonal[i] * only(n) + super::force::outer(n, n) * size,
+            };
+        }
+        for k in out.start[i] as usize..out.start[i + 1] as usize {
+            let theirs = normal(out.column[k] as usize);
+            if mine.is_none() && theirs.is_none() {
+                continue;
+            }
+            if mine == Some(DVec3::ZERO) || theirs == Some(DVec3::ZERO) {
+                out.lower[k] = DMat3::ZERO;
+                continue;
+            }
+            if let Some(n) = mine {
+                out.lower[k] = only(n) * out.lower[k];
+            }
+            if let Some(n) = theirs {
+                out.lower[k] *= only(n);
+            }
+        }
+    }
+}
+
+/// What an iteration starts from.
+enum Preconditioner<'a> {
+    Direct(&'a mut Direct),
+    Blocks(Blocks<'a>),
+}
+
+impl Preconditioner<'_> {
+    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
+        match self {
+            Preconditioner::Direct(direct) => {
+                z.z.copy_from_slice(&r.z);
+                z.units.copy_from_slice(&r.units);
+                direct.apply(&mut z.z, &mut z.units);
+            }
+            Preconditioner::Blocks(blocks) => blocks.apply(holds, riders, r, z),
+        }
+    }
+}
+
+/// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.
+struct Blocks<'a> {
+    particles: Vec<DMat3>,
+    units: Vec<Cholesky>,
+    coarse: Option<&'a mut Coarse>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(
+        matrix: &BlockMatrix,
+        held: &BlockMatrix,
+        holds: &[Hold],
+        riders: &Riders,
+        coarse: Option<&'a mut Coarse>,
+    ) -> Self {
+        let mut blocks: Vec<Vec<Vec<f64>>> = riders
+            .units
+            .iter()
+            .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
+            .collect();
+        for i in 0..holds.len() {
+            let (k, lever, along) = match holds[i] {
+                Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
+                Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
+                Hold::Attached { rider, lever, .. } => (rider, lever, None),
+                _ => continue,
+            };
+            let a = matrix.diagonal[i];
+            let columns: Vec<DVec3> =
+                riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
+            let block = &mut blocks[riders.bodies[k].unit];
+            for (p, row) in block.iter_mut().enumerate() {
+                let answer = a * columns[p];
+                row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
+            }
+        }
+        let particles = held.diagonal.iter().map(|d| d.inverse()).collect();
+        Blocks { particles, units: blocks.into_iter().map(Cholesky::of).collect(), coarse }
+    }
+
+    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
+        for ((z, d), r) in z.z.iter_mut().zip(&self.particles).zip(&r.z) {
+            *z = *d * *r;
+        }
+        if let Some(coarse) = &mut self.coarse {
+            coarse.add(&r.z, &mut z.z);
+        }
+        for (z, hold) in z.z.iter_mut().zip(holds) {
+            *z = match hold {
+                Hold::Free => *z,
+                Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => DVec3::ZERO,
+                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
+            };
+        }
+        z.units.copy_from_slice(&r.units);
+        for (unit, factor) in riders.units.iter().zip(&self.units) {
+            factor.solve(&mut z.units[unit.first..unit.first + unit.z.len()]);
+        }
+    }
+}
+
+/// A small dense Cholesky factor, by rows of its lower triangle.
+struct Cholesky(Vec<Vec<f64>>);
+
+impl Cholesky {
+    /// Of a positive definite matrix.
+    fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
+        for i in 0..a.len() {
+            for j in 0..=i {
+                let (above, here) = a.split_at_mut(i);
+                let row = &mut here[0];
+                let other: &[f64] = if j < i { &above[j] } else { &[] };
+                let mut sum = row[j];
+                for k in 0..j {
+                    sum -= row[k] * if j < i { other[k] } else { row[k] };
+                }
+                row[j] = if j < i { sum / other[j] } else { sum.max(f64::MIN_POSITIVE).sqrt() };
+            }
+        }
+        Cholesky(a)
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        let l = &self.0;
+        for i in 0..x.len() {
+            for k in 0..i {
+                x[i] -= l[i][k] * x[k];
+            }
+            x[i] /= l[i][i];
+        }
+        for i in (0..x.len()).rev() {
+            x[i] /= l[i][i];
+            for k in 0..i {
+                x[k] -= l[i][k] * x[i];
+            }
+        }
+    }
+}
