@@ -23,6 +23,7 @@ use crate::error::{SceneError, StepError};
 use crate::handle::BodyId;
 use crate::math::Placed;
 use crate::mechanism::Mechanism;
+use crate::params::Method;
 use crate::scene::Combine;
 use crate::world::World;
 use glam::{DMat3, DVec3};
@@ -155,12 +156,22 @@ struct Answers<'a> {
     mechanisms: &'a mut [Mechanism],
     /// By slot: mechanism and place in it.
     place: Vec<Option<(u32, u32)>>,
-    /// By mechanism: accelerations of its bodies under the loads, if it answers through its joints.
-    opened: Vec<Option<Option<Vec<(DVec3, DVec3)>>>>,
+    /// By mechanism, once it has been asked.
+    opened: Vec<Option<Opened>>,
     /// By mechanism, and by slot of bodies alone: changes of the coordinates by systems stepped before.
     changes: Vec<Vec<f64>>,
     alone: Vec<Vec<f64>>,
     h: f64,
+}
+
+/// How a mechanism answers.
+#[derive(Clone)]
+enum Opened {
+    /// Through its joints; accelerations of its bodies under the loads.
+    Jointed(Vec<(DVec3, DVec3)>),
+    /// Too many motions for a basis: its bodies answer as if they were alone, which is more than they do, so that what is left
+    /// for the next step dies away.
+    BodyWise,
 }
 
 impl<'a> Answers<'a> {
@@ -189,29 +200,35 @@ impl<'a> Answers<'a> {
         if self.opened[m].is_none() {
             let mechanism = &mut self.mechanisms[m];
             mechanism.gather(&world.bodies, &world.joints, world.gravity);
+            // whatever method the mechanism is stepped by, a basis of its motions is that of the direct one
+            mechanism.method = Method::Direct;
             mechanism.begin_contact(self.h);
-            // too many motions for a basis: its bodies answer as if they were alone, which is more than they do, so
-            // that what is left for the next step dies away
-            self.opened[m] = Some((!mechanism.is_body_wise()).then(|| {
-                let count = mechanism.free_motions();
-                self.changes[m].resize(count, 0.0);
-                mechanism.accelerations_by_loads()
-            }));
+            self.opened[m] = Some(match mechanism.is_body_wise() {
+                true => Opened::BodyWise,
+                false => {
+                    let count = mechanism.free_motions();
+                    self.changes[m].resize(count, 0.0);
+                    Opened::Jointed(mechanism.accelerations_by_loads())
+                }
+            });
         }
-        self.opened[m].as_ref()?.as_ref().map(|_| (m, k))
+        matches!(self.opened[m], Some(Opened::Jointed(_))).then_some((m, k))
     }
 
     /// Adds a body to the riders of a system.
     fn ride(&mut self, world: &World, around: &mut Surroundings, units: &mut Units, slot: u32, given: &[Impulse]) {
         let Some(body) = world.bodies.at(slot as usize).filter(|b| b.is_dynamic()) else { return };
-        if units.riders.iter().any(|r| *r == slot) {
+        if units.riders.contains(&slot) {
             return;
         }
         let own = given.iter().find(|g| g.0 == slot).map_or((DVec3::ZERO, DVec3::ZERO), |g| (g.1, g.2));
         let free = world.gravity * body.gravity_scale + body.force / body.mass.mass;
         let (key, motions, free, before) = match self.jointed(world, slot) {
             Some((m, k)) => {
-                let falls = self.opened[m].as_ref().and_then(|o| o.as_ref()).map_or((free, DVec3::ZERO), |a| a[k]);
+                let falls = match &self.opened[m] {
+                    Some(Opened::Jointed(accelerations)) => accelerations[k],
+                    _ => (free, DVec3::ZERO),
+                };
                 (Key::Jointed(m), self.mechanisms[m].free_motions_of(k), falls, &self.changes[m])
             }
             None => {
