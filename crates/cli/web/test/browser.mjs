@@ -306,7 +306,10 @@ const grown = (n, m) => page.waitForFunction(([a, b]) => {
   return system.count === a && system.lines.length === b;
 }, [n, m]);
 await grown(count + 1, lines + 1);
-await page.waitForFunction((n) => window.linkwork.view.frame.points.length === 3 * n, count + 1);
+await page.waitForFunction(() => {
+  const { frame, description } = window.linkwork.view;
+  return frame.points.length === 3 * description.particles.reduce((sum, system) => sum + system.count, 0);
+});
 const made = await atParticle(count);
 assert.ok(Math.hypot(made.x - end.x - 40, made.y - end.y - 40) < 12, 'it is where the cursor was');
 await page.mouse.move(made.x, made.y);
