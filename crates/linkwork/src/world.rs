@@ -2,7 +2,7 @@
 
 use crate::body::{Accelerations, BodyState};
 use crate::collide::Collisions;
-use crate::contact::Touch;
+use crate::contact::{Resting, Touch};
 use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError, figure};
 use crate::handle::{Arena, BodyId, JointId, kinds};
@@ -36,6 +36,8 @@ pub struct World {
     pub(crate) collides: bool,
     /// What the last step knew of contacts.
     pub(crate) collisions: Collisions,
+    /// What is known of islands that rest.
+    pub(crate) resting: Resting,
     /// What pushed in the step before the last and in the last, and the length of that.
     pub(crate) touched: Vec<Touch>,
     pub(crate) touching: Vec<Touch>,
@@ -54,6 +56,7 @@ pub struct Snapshot {
     disturbed: bool,
     collides: bool,
     collisions: Collisions,
+    resting: Resting,
     touches: (Vec<Touch>, Vec<Touch>),
     graph_version: u64,
     particles: Vec<SystemState>,
@@ -74,6 +77,7 @@ impl World {
             graph_version: 0,
             collides: true,
             collisions: Collisions::default(),
+            resting: Resting::default(),
             touched: Vec::new(),
             touching: Vec::new(),
             particles: Vec::new(),
@@ -128,6 +132,7 @@ impl World {
             disturbed: self.disturbed,
             collides: self.collides,
             collisions: self.collisions.clone(),
+            resting: self.resting.clone(),
             touches: (self.touched.clone(), self.touching.clone()),
             graph_version: self.graph_version,
             particles: self.particles.clone(),
@@ -145,13 +150,14 @@ impl World {
             disturbed,
             collides,
             collisions,
+            resting,
             touches,
             graph_version,
             particles,
         } = snapshot.clone();
         self.particles = particles;
         (self.bodies, self.joints) = (bodies, joints);
-        (self.collides, self.collisions) = (collides, collisions);
+        (self.collides, self.collisions, self.resting) = (collides, collisions, resting);
         (self.touched, self.touching) = touches;
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;

@@ -428,7 +428,7 @@ fn on_edge(edge: [DVec3; 2], p: DVec3, n: DVec3) -> Option<DVec3> {
 }
 
 /// Edges closer to parallel than this (sine) touch along a line.
-const ALONGSIDE: f64 = 0.005;
+pub(crate) const ALONGSIDE: f64 = 0.005;
 
 /// Where two edges lie above each other along n: the crossing, or both ends of the overlap if they run alongside.
 fn overlapped_edges(a: [DVec3; 2], b: [DVec3; 2], n: DVec3, mut found: impl FnMut(DVec3, DVec3)) {

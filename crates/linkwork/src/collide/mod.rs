@@ -553,8 +553,7 @@ fn may_touch(entries: &[Entry], apart: &[(u32, u32)], a: u32, b: u32) -> bool {
         && apart.binary_search(&slots).is_err()
 }
 
-/// The angle between two orientations, rad.
+/// How far a point at unit distance from the axis gets between two orientations: the chord.
 fn turn_between(a: DQuat, b: DQuat) -> f64 {
-    let d = b * a.inverse();
-    2.0 * d.xyz().length().min(1.0).asin()
+    2.0 * (b * a.conjugate()).xyz().length()
 }

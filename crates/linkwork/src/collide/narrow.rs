@@ -104,6 +104,11 @@ pub(crate) fn contacts(
         (other, Form::Plane) => plane(b.1, (other, a.1), reach, true, work, out),
         (Form::Mesh(mesh), other) => surface((mesh, a.1), (other, b.1), reach, false, work, out),
         (other, Form::Mesh(mesh)) => surface((mesh, b.1), (other, a.1), reach, true, work, out),
+        (Form::Capsule { half: ha, radius: ra }, Form::Capsule { half: hb, radius: rb })
+            if crossed(a.1.r.z_axis, b.1.r.z_axis) =>
+        {
+            capsules((*ha, *ra, a.1), (*hb, *rb, b.1), reach, out)
+        }
         (one, other) => {
             let (Some(ra), Some(rb)) = (one.convex(), other.convex()) else { return f64::INFINITY };
             let (r, t) = a.1.see(b.1);
@@ -114,6 +119,28 @@ pub(crate) fn contacts(
             separation
         }
     }
+}
+
+/// Whether two capsules lie so much across each other that they touch in one point.
+fn crossed(a: DVec3, b: DVec3) -> bool {
+    a.cross(b).length_squared() > convex::ALONGSIDE * convex::ALONGSIDE
+}
+
+/// Two capsules that do not lie alongside: the nearest points of their axes. The pair that piles of links have most of.
+fn capsules(a: (f64, f64, &Place), b: (f64, f64, &Place), reach: f64, out: &mut Touches) -> f64 {
+    let axis = |(half, _, place): (f64, f64, &Place)| (place.x - place.r.z_axis * half, place.x + place.r.z_axis * half);
+    let (on_a, on_b) = convex::nearest_on_segments(axis(a), axis(b));
+    let d = on_b - on_a;
+    let length = d.length();
+    let gap = length - a.1 - b.1;
+    if gap > reach {
+        return gap;
+    }
+    let normal = if length > 1e-12 { d / length } else { a.2.r.z_axis.cross(b.2.r.z_axis).normalize_or(DVec3::Z) };
+    let touch = out.next();
+    touch.normal = normal;
+    touch.push(0.5 * (on_a + on_b + normal * (a.1 - b.1)), gap);
+    gap
 }
 
 /// Takes contacts from the frame of a place to the world, and drops the empty last one.

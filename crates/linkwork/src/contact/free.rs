@@ -3,6 +3,7 @@
 use crate::joint::Motion;
 use crate::joint::rows::Row;
 use crate::math::{Placed, rotation};
+use crate::mechanism::pile::turn_spin;
 use crate::world::Bodies;
 use glam::DVec3;
 
@@ -10,8 +11,8 @@ use glam::DVec3;
 #[derive(Clone, Copy)]
 pub(super) struct Free {
     pub slot: u32,
-    inv_sqrt_mass: f64,
-    inv_sqrt: DVec3,
+    pub inv_sqrt_mass: f64,
+    pub inv_sqrt: DVec3,
     pub pose: Placed,
     pub u: [f64; 6],
     /// Velocities without impulses of contacts.
@@ -106,6 +107,13 @@ impl Free {
         let (q, momentum) = rotation::rotate_free(self.pose.q, momentum, inverse, h);
         self.next = Placed::new(self.pose.x + v * h + self.shift, q);
         self.next_spin = (momentum * self.inv_sqrt).to_array();
+    }
+
+    /// Takes other velocities than those that led to where [`Free::predict`] found, in the frame of the start.
+    pub fn turn_to_end(&mut self, end: &[f64; 6]) {
+        let turned = turn_spin(&self.pose, &self.next, &self.inv_sqrt.recip(), end);
+        self.u = turned;
+        self.next_spin.copy_from_slice(&turned[3..]);
     }
 
     /// Goes where [`Free::predict`] found; a body that nothing pushed gets the other half of its kick.

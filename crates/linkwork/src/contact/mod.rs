@@ -13,7 +13,9 @@ pub mod lcp;
 mod listing;
 mod look;
 mod newton;
+mod pile;
 mod problem;
+mod quiet;
 mod rest;
 mod rigid;
 mod rolling;
@@ -21,6 +23,7 @@ mod solve;
 mod sweeps;
 
 pub(crate) use listing::Touch;
+pub(crate) use quiet::Resting;
 pub use listing::{Contact, ContactEvent};
 
 use crate::collide::{ContactPoint, Manifold, PlacedBody};
@@ -68,6 +71,8 @@ struct Island {
     newton: Newton,
     work: Rigid,
     sweeps: sweeps::Sweeps,
+    pile: pile::Pile,
+    quiet: quiet::Quiet,
     /// Mechanisms that are solved body by body, and their first coordinates.
     body_wise: Vec<(u32, u32)>,
     z: Vec<f64>,
@@ -312,6 +317,7 @@ impl Contacts {
             }
             self.islands[k] = island;
         }
+        self.forget_matrices(world, free);
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;
@@ -342,6 +348,12 @@ impl Contacts {
     ) -> bool {
         let h = params.dt;
         let first_state = self.states.len();
+        if self.is_pile(island, world, mechanisms, h) {
+            return self.advance_pile(island, world, mechanisms, free, params, may_halve, report);
+        }
+        if self.advance_quietly(island, world, free, params, report) {
+            return true;
+        }
         self.open(island, world, mechanisms, free, h, report);
         self.bounce(island, world, mechanisms, first_state, h, solve::RIGID_TOLERANCE * island.fastest);
         for &m in &island.mechanisms {
@@ -387,6 +399,7 @@ impl Contacts {
             let touched = self.pushed[self.unit[state.slot as usize] as usize];
             state.advance(&world.bodies, world.gravity, h, touched);
         }
+        self.keep_matrix(island, world, first_state, h);
         true
     }
 

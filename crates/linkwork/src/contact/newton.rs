@@ -25,7 +25,8 @@ pub(super) struct Newton {
 }
 
 /// A factor laid out for units and the pairs of them that touch.
-struct Laid {
+#[derive(Clone)]
+pub(super) struct Laid {
     units: Vec<(u32, u32)>,
     edges: Vec<(u32, u32)>,
     ldlt: BlockLdlt,
@@ -45,6 +46,11 @@ pub(super) struct Outcome {
 }
 
 impl Newton {
+    /// The last factor.
+    pub fn laid(&self) -> Option<&Laid> {
+        self.factor.as_ref()
+    }
+
     /// Prepares for a problem: the layout is made anew if other units touch than before.
     pub fn prepare(&mut self, problem: &Problem) {
         self.edges.clear();
@@ -202,6 +208,16 @@ impl Laid {
             row.extend((0..u32::from(size)).map(|r| start[block] + r));
         }
         Laid { units: units.to_vec(), edges: edges.to_vec(), ldlt, place, first_block, row }
+    }
+
+    /// Scalar row of each coordinate.
+    pub fn rows(&self) -> &[u32] {
+        &self.row
+    }
+
+    /// Replaces `x`, by rows, by what the factor makes of it.
+    pub fn solve(&self, x: &mut [f64]) {
+        self.ldlt.solve(x);
     }
 
     /// 1 + Gᵀ S G, factorised.

@@ -14,14 +14,14 @@ use crate::params::ContactSolver;
 use crate::world::World;
 
 /// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
-const REST_DEPTH: f64 = 2e-6;
-const RELAXATION: f64 = 0.2;
+pub(super) const REST_DEPTH: f64 = 2e-6;
+pub(super) const RELAXATION: f64 = 0.2;
 /// Fraction of an overlap that rigid contact takes out in a step.
 const PUSH_OUT: f64 = 0.2;
 /// Fastest push-out, m/s.
-const FASTEST_PUSH: f64 = 3.0;
+pub(super) const FASTEST_PUSH: f64 = 3.0;
 /// How exact contacts are solved: soft ones as a velocity (m/s), rigid ones relative to the fastest that meets.
-const SOFT_TOLERANCE: f64 = 1e-6;
+pub(super) const SOFT_TOLERANCE: f64 = 1e-6;
 pub(super) const RIGID_TOLERANCE: f64 = 1e-6;
 /// Overlap that an inexact solve may cause in a step, m.
 const RIGID_DEPTH: f64 = 1e-7;
@@ -34,7 +34,7 @@ const PILE_COORDINATES: usize = 50;
 const MOST_SOFT_ITERATIONS: u32 = 60;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
-const SLIP_TOLERANCE: f64 = 1e-7;
+pub(super) const SLIP_TOLERANCE: f64 = 1e-7;
 /// How much stiffer a contact must become under its load to be solved again.
 const OVERLOAD: f64 = 1.5;
 
@@ -213,7 +213,7 @@ pub(super) fn aim(
         let stiffness = stiffness(world, manifold);
         entry.rest_stiffness = h * stiffness * (h + time);
         entry.rest_load = if manifold.material.softness.is_none() { h * stiffness * REST_DEPTH } else { 0.0 };
-        entry.stiffness = under_load(entry, point.impulse_n);
+        entry.stiffness = under_load(entry.rest_stiffness, entry.rest_load, point.impulse_n);
         entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
         entry.start = [0.0, held[0], held[1]];
     }
@@ -222,19 +222,19 @@ pub(super) fn aim(
 /// Stiffness of a contact that bears an impulse. It rises with the load to the power of ¾, so that the depth does with that of
 /// ¼: a million times the load rests 32 times as deep. A stiffness proportional to the load would keep the depth whatever the
 /// load is, and loads that are not determined by statics would wander for ever.
-fn under_load(entry: &Entry, impulse: f64) -> f64 {
-    if entry.rest_load == 0.0 || impulse <= entry.rest_load {
-        return entry.rest_stiffness;
+pub(super) fn under_load(rest_stiffness: f64, rest_load: f64, impulse: f64) -> f64 {
+    if rest_load == 0.0 || impulse <= rest_load {
+        return rest_stiffness;
     }
-    let root = (impulse / entry.rest_load).sqrt();
-    entry.rest_stiffness * root * root.sqrt()
+    let root = (impulse / rest_load).sqrt();
+    rest_stiffness * root * root.sqrt()
 }
 
 /// Stiffens contacts that bear more than they were made for; returns whether there are any.
 fn stiffen(contacts: &mut [Entry]) -> bool {
     let mut any = false;
     for entry in contacts {
-        let needed = under_load(entry, entry.impulse[0]);
+        let needed = under_load(entry.rest_stiffness, entry.rest_load, entry.impulse[0]);
         if needed > OVERLOAD * entry.stiffness {
             entry.stiffness = needed;
             any = true;
@@ -267,7 +267,10 @@ fn stiffness(world: &World, manifold: &Manifold) -> f64 {
         return soft.stiffness;
     }
     let mass = |slot: u32| world.bodies.at(slot as usize).filter(|b| b.is_dynamic()).map_or(0.0, |b| b.mass.mass);
-    let heavier = mass(manifold.a).max(mass(manifold.b));
-    let gravity = world.gravity.length().max(1.0);
-    heavier * gravity / (4.0 * REST_DEPTH)
+    contact_stiffness(mass(manifold.a).max(mass(manifold.b)), world.gravity.length())
+}
+
+/// The same for the mass of the heavier body.
+pub(super) fn contact_stiffness(heavier: f64, gravity: f64) -> f64 {
+    heavier * gravity.max(1.0) / (4.0 * REST_DEPTH)
 }

@@ -9,6 +9,7 @@
 use super::BlockPattern;
 use super::kernels::{PanelKernel, UpdateKernel, invert_dropping, panel_kernel, update_kernel, with_size};
 use super::ordering::elimination_tree;
+use wide::f64x4;
 
 #[derive(Clone, Copy)]
 struct RowBlock {
@@ -290,6 +291,68 @@ impl BlockLdlt {
         for k in 0..M {
             xj[k] -= sum[k];
         }
+    }
+
+    /// The factor, once it is one: D⁻¹ and L.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether two factors have the same blocks in the same places.
+    pub fn is_laid_out_like(&self, other: &BlockLdlt) -> bool {
+        self.columns.len() == other.columns.len()
+            && self.row_blocks.len() == other.row_blocks.len()
+            && self.columns.iter().zip(&other.columns).all(|(a, b)| (a.size, a.rows) == (b.size, b.rows))
+            && self.row_blocks.iter().zip(&other.row_blocks).all(|(a, b)| a.block == b.block)
+    }
+
+    /// [`BlockLdlt::solve`] for four factors that are laid out as this one, one to a lane.
+    pub fn solve_lanes(&self, values: &[f64x4], x: &mut [f64x4]) {
+        for c in &self.columns {
+            with_size!(c.size, M => self.ahead_lanes::<M>(c, values, x));
+        }
+        for c in self.columns.iter().rev() {
+            with_size!(c.size, M => self.back_lanes::<M>(c, values, x));
+        }
+    }
+
+    #[inline(always)]
+    fn ahead_lanes<const M: usize>(&self, c: &Column, values: &[f64x4], x: &mut [f64x4]) {
+        let row = c.row as usize;
+        let xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
+        for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
+            let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
+            for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter_mut().zip(tile) {
+                let mut sum = *y;
+                for k in 0..M {
+                    sum = line[k].mul_neg_add(xj[k], sum);
+                }
+                *y = sum;
+            }
+        }
+        let inverse = values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>().0;
+        let mut out = [f64x4::splat(0.0); M];
+        for s in 0..M {
+            for k in 0..M {
+                out[k] = inverse[s][k].mul_add(xj[s], out[k]);
+            }
+        }
+        x[row..row + M].copy_from_slice(&out);
+    }
+
+    #[inline(always)]
+    fn back_lanes<const M: usize>(&self, c: &Column, values: &[f64x4], x: &mut [f64x4]) {
+        let row = c.row as usize;
+        let mut xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
+        for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
+            let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
+            for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter().zip(tile) {
+                for k in 0..M {
+                    xj[k] = line[k].mul_neg_add(*y, xj[k]);
+                }
+            }
+        }
+        x[row..row + M].copy_from_slice(&xj);
     }
 
     /// Whether a scalar row was dropped.

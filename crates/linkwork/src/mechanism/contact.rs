@@ -32,7 +32,7 @@ pub(super) struct ContactScratch {
     pub pushed: Vec<Hat>,
     /// Velocities and joint impulses without what touches.
     pub kicked: Vec<Hat>,
-    kicked_impulse: Vec<f64>,
+    pub kicked_impulse: Vec<f64>,
     /// The same with it, before positions are closed.
     pub with_contacts: Vec<Hat>,
     pub answered: Vec<f64>,
@@ -139,7 +139,7 @@ impl Mechanism {
         self.contact.body_wise
     }
 
-    fn count_freedoms(&self) -> usize {
+    pub(super) fn count_freedoms(&self) -> usize {
         let hard = self.constraint_rows() - self.redundant_rows();
         (6 * self.layout.movable).saturating_sub(hard)
     }
@@ -333,13 +333,18 @@ impl Mechanism {
     /// Sets the impulse of a bounded row.
     pub(crate) fn push_bounded(&mut self, k: usize, impulse: f64) {
         let BoundedEntry { row, a, b, .. } = self.bounded_entry(k);
-        self.bounded.first[k] = impulse;
-        self.bounded.second[k] = 0.0;
+        self.note_bounded(k, impulse);
         for (body, is_b) in [(a, false), (b, true)] {
             if (body as usize) < self.layout.movable {
                 self.push(&row, impulse, body as usize, is_b);
             }
         }
+    }
+
+    /// Notes the impulse of a bounded row that has been pushed already.
+    pub(crate) fn note_bounded(&mut self, k: usize, impulse: f64) {
+        self.bounded.first[k] = impulse;
+        self.bounded.second[k] = 0.0;
     }
 
     /// Whether springs and bounded rows act with their whole impulse before the move.

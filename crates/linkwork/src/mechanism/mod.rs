@@ -15,6 +15,7 @@ mod energy;
 mod last_resort;
 pub(crate) mod layout;
 mod linear;
+pub(crate) mod pile;
 mod reduced;
 mod robust;
 pub(crate) mod runge_kutta;
@@ -267,20 +268,22 @@ impl Mechanism {
             }
         }
         self.filled = REMEMBERED as u8;
+        for joint in self.layout.joints.iter().filter_map(|&slot| joints.at(slot as usize)) {
+            let JointMemory { filled, step, account, substep, iterations, .. } = &joint.memory;
+            self.filled = self.filled.min(*filled);
+            (self.filled_step, self.account, self.substep, self.last_iterations) =
+                (*step, *account, *substep, *iterations);
+        }
         for node in &self.layout.nodes {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            for (past, remembered) in self.past.iter_mut().zip(&joint.memory.past) {
+            // what is not remembered is not read either
+            for (past, remembered) in self.past.iter_mut().zip(&joint.memory.past).take(self.filled as usize) {
                 copy_rows(count, &mut past[row..], remembered);
             }
             copy_rows(count, &mut self.last_impulse[row..], &joint.memory.impulse);
             copy_rows(count, &mut self.force[row..], &joint.memory.force);
-        }
-        for joint in self.layout.joints.iter().filter_map(|&slot| joints.at(slot as usize)) {
-            let JointMemory { filled, step, account, substep, iterations, .. } = joint.memory;
-            self.filled = self.filled.min(filled);
-            (self.filled_step, self.account, self.substep, self.last_iterations) = (step, account, substep, iterations);
         }
         for (k, &slot) in self.layout.model_joints.iter().enumerate() {
             let Some(joint) = joints.at(slot as usize) else { continue };
@@ -310,7 +313,7 @@ impl Mechanism {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
             let Some(joint) = joints.at_mut(slot as usize) else { continue };
             let (row, count) = (node.row as usize, node.rows as usize);
-            for (past, remembered) in self.past.iter().zip(&mut joint.memory.past) {
+            for (past, remembered) in self.past.iter().zip(&mut joint.memory.past).take(self.filled as usize) {
                 copy_rows(count, remembered, &past[row..]);
             }
             copy_rows(count, &mut joint.memory.impulse, &self.last_impulse[row..]);

@@ -1,0 +1,257 @@
+//! The step of an island that is a pile (docs/method.md, Piles).
+
+use super::{Frame, Pile};
+use crate::collide::Manifold;
+use crate::contact::free::Free;
+use crate::contact::problem::Law;
+use crate::contact::{ContactReport, Contacts, Island, NONE};
+use crate::mechanism::{Hat, Mechanism};
+use crate::params::{ContactSolver, StepParams};
+use crate::scene::BodyKind;
+use crate::world::World;
+use glam::DVec3;
+
+/// Units and freedoms from which on things with joints are a pile.
+const PILE_UNITS: usize = 3;
+const PILE_FREEDOMS: usize = 50;
+/// Freedoms from which on they are one whatever the units.
+const LARGE: usize = 200;
+
+impl Contacts {
+    /// Whether an island is so many things with joints that touch each other that they are swept over: what they do while they
+    /// tumble changes from step to step, and Newton's method would start anew in each.
+    pub(in crate::contact) fn is_pile(
+        &self,
+        island: &Island,
+        world: &World,
+        mechanisms: &mut [Mechanism],
+        h: f64,
+    ) -> bool {
+        if island.mechanisms.is_empty() || self.solver != ContactSolver::Newton {
+            return false;
+        }
+        let mut freedoms = 6 * island.free.len();
+        for &m in &island.mechanisms {
+            let mechanism = &mut mechanisms[m as usize];
+            mechanism.begin_contact(h);
+            freedoms += mechanism.freedoms();
+            if !mechanism.can_pile() || self.carried[m as usize] {
+                return false;
+            }
+        }
+        let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
+        let units = island.mechanisms.len() + island.free.len();
+        let many = units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE;
+        let plain = |m: &u32| {
+            let material = &world.collisions.manifolds[*m as usize].material;
+            material.softness.is_none() && material.rolling == 0.0 && material.spinning == 0.0
+        };
+        many && !island.free.iter().any(carried) && island.manifolds.iter().all(plain)
+    }
+
+    /// Advances a pile; returns whether it did, or needs a smaller step.
+    pub(in crate::contact) fn advance_pile(
+        &mut self,
+        island: &mut Island,
+        world: &mut World,
+        mechanisms: &mut [Mechanism],
+        free: &[u32],
+        params: &StepParams,
+        may_halve: bool,
+        report: &mut ContactReport,
+    ) -> bool {
+        let h = params.dt;
+        let first_state = self.states.len();
+        let mut pile = std::mem::take(&mut island.pile);
+        pile.clear();
+        self.fill(&mut pile, island, world, mechanisms, free, h, report);
+        let outcome = pile.solve(mechanisms, 2.0 * h * world.gravity.length(), h);
+        report.iterations += outcome.sweeps;
+        report.residual = report.residual.max(outcome.residual);
+        self.take_impulses(&pile, island, world, mechanisms);
+        let advanced = self.predict_pile(&pile, island, mechanisms, first_state, params);
+        let outruns = may_halve && self.outruns_its_reach(island, world, mechanisms, h);
+        if outruns || may_halve && !advanced {
+            self.states.truncate(first_state);
+            island.pile = pile;
+            return false;
+        }
+        self.finish_pile(&pile, island, world, mechanisms, first_state, params);
+        island.pile = pile;
+        true
+    }
+
+    /// Kicks all units and gives the pile their bodies, joints and contacts.
+    fn fill(
+        &mut self,
+        pile: &mut Pile,
+        island: &mut Island,
+        world: &World,
+        mechanisms: &mut [Mechanism],
+        free: &[u32],
+        h: f64,
+        report: &mut ContactReport,
+    ) {
+        self.first_coordinate.resize(self.island_of.len(), NONE);
+        for &m in &island.mechanisms {
+            let mechanism = &mut mechanisms[m as usize];
+            mechanism.kick_in_contact(h);
+            let mut first = NONE;
+            for k in 0..mechanism.movable_bodies().len() {
+                let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
+                let (before, kicked) = mechanism.kick_of(k);
+                let body = pile.add_body(Frame { x, whitening, inv_sqrt_mass }, before, kicked);
+                first = first.min(body);
+            }
+            self.first_coordinate[m as usize] = first;
+            pile.add_mechanism(m, first);
+        }
+        for &k in &island.free {
+            let slot = free[k as usize];
+            let mut state = Free::new(&world.bodies, slot);
+            let before = state.u;
+            state.kick(&world.bodies, world.gravity, h);
+            let body = pile.add_body(state.frame(), &before, &state.kicked);
+            self.local[slot as usize] = self.states.len() as u32;
+            self.first_coordinate[self.mechanism_count + k as usize] = body;
+            self.states.push(state);
+        }
+        island.seen = island.manifolds.len();
+        for &m in &island.manifolds {
+            let manifold = &world.collisions.manifolds[m as usize];
+            let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
+            pile.add_contact(m, manifold, bodies, self.drift_at(world, manifold, bodies));
+            for point in manifold.points() {
+                report.contacts += 1;
+                report.penetration = report.penetration.max(-point.gap);
+            }
+        }
+        for &m in &island.mechanisms {
+            let mechanism = &mechanisms[m as usize];
+            let (first, movable) = (self.first_coordinate[m as usize], mechanism.movable_bodies().len());
+            for b in mechanism.bounded_entries() {
+                let sides = [(b.a as usize, false), (b.b as usize, true)];
+                let bodies = sides.map(|(k, _)| (k < movable).then_some(first + k as u32));
+                let rows = sides.map(|(k, is_b)| match k < movable {
+                    true => mechanism.hat_row(&b.row, k, is_b),
+                    false => [0.0; 6],
+                });
+                let law = Law::Bounds(b.bounds.0, b.bounds.1);
+                pile.add_bounded(bodies, rows, law, b.velocity, b.compliance, b.guess);
+            }
+        }
+    }
+
+    /// The number of a body in the pile; `None` if nothing here moves it.
+    pub(in crate::contact) fn body_in_pile(&self, slot: u32) -> Option<u32> {
+        let unit = self.unit[slot as usize];
+        let local = if (unit as usize) < self.mechanism_count { self.local[slot as usize] } else { 0 };
+        (unit != NONE).then(|| self.first_coordinate[unit as usize] + local)
+    }
+
+    /// The velocity of b against a at every point, of bodies that nothing here moves.
+    pub(in crate::contact) fn drift_at(&self, world: &World, manifold: &Manifold, bodies: [Option<u32>; 2]) -> [DVec3; 4] {
+        let mut drift = [DVec3::ZERO; 4];
+        for (slot, sign) in [(manifold.a, -1.0), (manifold.b, 1.0)].into_iter().zip(bodies).filter(|(_, b)| b.is_none()).map(|(s, _)| s) {
+            let Some(body) = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic) else { continue };
+            for (drift, point) in drift.iter_mut().zip(manifold.points()) {
+                *drift += (body.v + body.w.cross(point.position - body.x)) * sign;
+            }
+        }
+        drift
+    }
+
+    /// Gives the impulses to the memory of the contact points and to bounded rows.
+    fn take_impulses(&mut self, pile: &Pile, island: &Island, world: &mut World, mechanisms: &mut [Mechanism]) {
+        for &m in &island.mechanisms {
+            self.pushed[m as usize] = self.carried[m as usize];
+        }
+        let manifolds = &mut world.collisions.manifolds;
+        let (unit, pushed) = (&self.unit, &mut self.pushed);
+        pile.each_impulse(|m, p, normal, across| {
+            let manifold = &mut manifolds[m as usize];
+            if normal > 0.0 {
+                for slot in [manifold.a, manifold.b] {
+                    if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize) {
+                        *pushed = true;
+                    }
+                }
+            }
+            let point = &mut manifold.points_mut()[p];
+            (point.impulse_n, point.impulse_t) = (normal, across);
+        });
+        let mut bounded = pile.bounded();
+        for &m in &island.mechanisms {
+            let mechanism = &mut mechanisms[m as usize];
+            for k in 0..mechanism.bounded_entries().count() {
+                mechanism.note_bounded(k, bounded.next().unwrap_or(0.0));
+            }
+        }
+    }
+
+    /// Finds where all bodies go; returns whether all joints can be closed there.
+    fn predict_pile(
+        &mut self,
+        pile: &Pile,
+        island: &mut Island,
+        mechanisms: &mut [Mechanism],
+        first_state: usize,
+        params: &StepParams,
+    ) -> bool {
+        let h = params.dt;
+        let Island { closings, .. } = island;
+        closings.clear();
+        closings.resize(island.mechanisms.len(), None);
+        let mut mean: Vec<Hat> = Vec::new();
+        pile.each_joint_impulse(|m, impulses| {
+            let mechanism = &mut mechanisms[m as usize];
+            let first = self.first_coordinate[m as usize];
+            mean.clear();
+            mean.extend((0..mechanism.movable_bodies().len()).map(|k| pile.velocities(first + k as u32, h).1));
+            let place = island.mechanisms.partition_point(|&other| other < m);
+            closings[place] = mechanism.predict_in_pile(h, params, &mean, impulses);
+        });
+        for state in &mut self.states[first_state..] {
+            let body = self.first_coordinate[self.unit[state.slot as usize] as usize];
+            state.u = pile.velocities(body, h).1;
+            state.predict(h);
+        }
+        closings.iter().all(Option::is_some)
+    }
+
+    fn finish_pile(
+        &mut self,
+        pile: &Pile,
+        island: &Island,
+        world: &World,
+        mechanisms: &mut [Mechanism],
+        first_state: usize,
+        params: &StepParams,
+    ) {
+        let h = params.dt;
+        let mut end: Vec<Hat> = Vec::new();
+        for (&m, &iterations) in island.mechanisms.iter().zip(&island.closings) {
+            let mechanism = &mut mechanisms[m as usize];
+            let first = self.first_coordinate[m as usize];
+            end.clear();
+            end.extend((0..mechanism.movable_bodies().len()).map(|k| pile.velocities(first + k as u32, h).0));
+            let touched = self.pushed[m as usize];
+            self.advances.push(mechanism.finish_in_pile(h, params, iterations, &end, touched));
+        }
+        for state in &mut self.states[first_state..] {
+            let unit = self.unit[state.slot as usize];
+            let end = pile.velocities(self.first_coordinate[unit as usize], h).0;
+            state.turn_to_end(&end);
+            state.advance(&world.bodies, world.gravity, h, self.pushed[unit as usize]);
+        }
+    }
+}
+
+impl Free {
+    pub(in crate::contact) fn frame(&self) -> Frame {
+        let (r, i) = (&self.pose.r, self.inv_sqrt);
+        let whitening = glam::DMat3::from_cols(r.x_axis * i.x, r.y_axis * i.y, r.z_axis * i.z);
+        Frame { x: self.pose.x, whitening, inv_sqrt_mass: self.inv_sqrt_mass }
+    }
+}
+

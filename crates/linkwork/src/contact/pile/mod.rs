@@ -1,0 +1,262 @@
+//! Piles: sweeps over contacts in lanes of four, in substeps on one linearisation, with joints exact after every sweep.
+//!
+//! Rows and gaps are those of the start of the step. In each of n substeps of h/n
+//!
+//! ```text
+//! u += kick/n;  u += Ĝᵀλ (the impulses of the substep before);  joints
+//! repeat  normals, with bias: v_n ≥ −s/h_s for a gap s, push-out for an overlap;  joints
+//! D += h_s u
+//! repeat  friction and normals, without push-out;  joints
+//! ```
+//!
+//! where s = gap + Ĝ D. So push-out moves poses and leaves no velocity, and the step goes on from velocities that are at rest with
+//! each other. Bodies move by D once, in [`crate::contact::Contacts`]; the joints of mechanisms are closed there exactly.
+//! Substeps converge faster than as many sweeps at one step would, because every one of them starts from what the others
+//! have moved (Macklin et al. 2019, *Small steps in physics simulation*); contact.md, section 3, has what was measured.
+//!
+//! Joints are not swept: after every sweep u −= Ĵᵀ A⁻¹ (Ĵu + drift), with the factor that the mechanism has anyway.
+
+mod batches;
+mod island;
+mod joints;
+
+use super::problem::Law;
+use crate::collide::Manifold;
+use crate::mechanism::{Hat, Mechanism};
+pub(super) use batches::{Batches, Lanes, add_lanes, gather, push, rate};
+use glam::{DMat3, DVec3};
+use joints::Joints;
+
+/// Substeps of a step.
+const SUBSTEPS: u32 = 8;
+/// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
+const TOLERANCE: f64 = 3e-6;
+/// Sweeps of one stage at most.
+const MOST_SWEEPS: u32 = 6;
+/// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
+const DEAD_BAND: f64 = 1e-4;
+/// Part of an overlap that one substep takes out, and the fastest push-out, m/s.
+const PUSH_OUT: f64 = 0.2;
+const FASTEST_PUSH: f64 = 3.0;
+
+/// Six coordinates of a body in two lanes of four: linear, none, angular, none.
+pub(super) type Wide = [f64; 8];
+
+/// Where a body is, as rows need it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Frame {
+    pub x: DVec3,
+    /// Angular rows to hat coordinates: R I^(−½).
+    pub whitening: DMat3,
+    pub inv_sqrt_mass: f64,
+}
+
+/// A row of one impulse between two bodies of a mechanism that has bounds: a limit, dry friction or a motor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BoundedRow {
+    pub bodies: [Option<u32>; 2],
+    pub rows: [Hat; 2],
+    pub target: f64,
+    pub bounds: (f64, f64),
+    pub compliance: f64,
+    pub impulse: f64,
+    pub total: f64,
+    inverse: f64,
+}
+
+/// What a pile did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub sweeps: u32,
+    /// Largest change of the last sweep, m/s.
+    pub residual: f64,
+}
+
+/// Working memory: bodies, contacts and joints of a pile.
+#[derive(Default)]
+pub(super) struct Pile {
+    frames: Vec<Frame>,
+    u: Vec<Wide>,
+    kick: Vec<Wide>,
+    way: Vec<Wide>,
+    batches: Batches,
+    joints: Joints,
+    bounded: Vec<BoundedRow>,
+}
+
+pub(super) fn widen(u: &Hat) -> Wide {
+    [u[0], u[1], u[2], 0.0, u[3], u[4], u[5], 0.0]
+}
+
+pub(super) fn narrow(u: &Wide) -> Hat {
+    [u[0], u[1], u[2], u[4], u[5], u[6]]
+}
+
+impl Pile {
+    pub fn clear(&mut self) {
+        self.frames.clear();
+        self.u.clear();
+        self.kick.clear();
+        self.way.clear();
+        self.batches.clear();
+        self.joints.clear();
+        self.bounded.clear();
+    }
+
+    /// Adds a body with its velocity before the kick and what the kick of the whole step changes; returns its number.
+    pub fn add_body(&mut self, frame: Frame, before: &Hat, kicked: &Hat) -> u32 {
+        self.frames.push(frame);
+        self.u.push(widen(before));
+        self.kick.push(std::array::from_fn(|k| widen(kicked)[k] - widen(before)[k]));
+        self.way.push([0.0; 8]);
+        self.frames.len() as u32 - 1
+    }
+
+    /// Adds the joints of a mechanism whose bodies begin at `first`.
+    pub fn add_mechanism(&mut self, mechanism: u32, first: u32) {
+        self.joints.add(mechanism, first);
+    }
+
+    /// Adds a contact; bodies are `None` where nothing moves, and `drift` is the velocity that those give its points.
+    pub fn add_contact(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drift: [DVec3; 4]) {
+        self.batches.add(number, manifold, bodies, drift, &self.frames);
+    }
+
+    pub fn add_bounded(&mut self, bodies: [Option<u32>; 2], rows: [Hat; 2], law: Law, b: f64, compliance: f64, guess: f64) {
+        let Law::Bounds(low, high) = law else { return };
+        let n = f64::from(SUBSTEPS);
+        // b is the velocity after the kick, less what is wanted
+        let after_kick: f64 = bodies
+            .iter()
+            .zip(&rows)
+            .filter_map(|(body, row)| body.map(|k| (k as usize, row)))
+            .map(|(k, row)| (0..6).map(|s| row[s] * (narrow(&self.u[k])[s] + narrow(&self.kick[k])[s])).sum::<f64>())
+            .sum();
+        let mobility: f64 = bodies.iter().zip(&rows).filter(|(b, _)| b.is_some()).map(|(_, r)| r.iter().map(|x| x * x).sum::<f64>()).sum();
+        let compliance = n * compliance;
+        let response = mobility + compliance;
+        self.bounded.push(BoundedRow {
+            bodies,
+            rows,
+            target: after_kick - b,
+            bounds: (low / n, high / n),
+            compliance,
+            impulse: guess / n,
+            total: 0.0,
+            inverse: if response > 0.0 { 1.0 / response } else { 0.0 },
+        });
+    }
+
+    /// Advances all velocities over a step of `h`; `mechanisms` are those that were added, by their numbers. What meets slower
+    /// than `slow` (m/s) does not bounce.
+    pub fn solve(&mut self, mechanisms: &mut [Mechanism], slow: f64, h: f64) -> Outcome {
+        let n = f64::from(SUBSTEPS);
+        let h_s = h / n;
+        self.joints.prepare(mechanisms);
+        self.batches.prepare(n, true);
+        let mut outcome = Outcome::default();
+        for _ in 0..SUBSTEPS {
+            for (u, kick) in self.u.iter_mut().zip(&self.kick) {
+                (0..8).for_each(|s| u[s] += kick[s] / n);
+            }
+            self.batches.start(&mut self.u, &self.way);
+            self.start_bounded();
+            self.joints.project(mechanisms, &mut self.u);
+            outcome.sweeps += self.stage(mechanisms, h_s, true).0;
+            for (way, u) in self.way.iter_mut().zip(&self.u) {
+                (0..8).for_each(|s| way[s] += h_s * u[s]);
+            }
+            let (sweeps, residual) = self.stage(mechanisms, h_s, false);
+            outcome.sweeps += sweeps;
+            outcome.residual = residual;
+            self.batches.end();
+            self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
+        }
+        if self.batches.bounces() {
+            self.batches.aim_bounces(slow);
+            for _ in 0..MOST_SWEEPS {
+                let moved = self.batches.sweep(&mut self.u, true);
+                self.joints.project(mechanisms, &mut self.u);
+                outcome.sweeps += 1;
+                if moved * h_s < TOLERANCE {
+                    break;
+                }
+            }
+            self.batches.end();
+        }
+        outcome
+    }
+
+    /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.
+    fn stage(&mut self, mechanisms: &mut [Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
+        let mut sweeps = 0;
+        self.batches.aim(h_s, biased);
+        loop {
+            let mut moved = self.sweep_bounded();
+            moved = moved.max(self.batches.sweep(&mut self.u, !biased));
+            self.joints.project(mechanisms, &mut self.u);
+            sweeps += 1;
+            if sweeps >= MOST_SWEEPS || moved * h_s < TOLERANCE {
+                return (sweeps, moved);
+            }
+        }
+    }
+
+    fn start_bounded(&mut self) {
+        for k in 0..self.bounded.len() {
+            let impulse = self.bounded[k].impulse;
+            self.push_bounded(k, impulse);
+        }
+    }
+
+    fn push_bounded(&mut self, k: usize, impulse: f64) {
+        let b = &self.bounded[k];
+        for (body, row) in b.bodies.iter().zip(&b.rows) {
+            if let Some(body) = body {
+                let (u, row) = (&mut self.u[*body as usize], widen(row));
+                (0..8).for_each(|s| u[s] += impulse * row[s]);
+            }
+        }
+    }
+
+    fn sweep_bounded(&mut self) -> f64 {
+        let mut moved = 0.0_f64;
+        for k in 0..self.bounded.len() {
+            let b = &self.bounded[k];
+            let mut v = -b.target + b.compliance * b.impulse;
+            for (body, row) in b.bodies.iter().zip(&b.rows) {
+                if let Some(body) = body {
+                    let (u, row) = (&self.u[*body as usize], widen(row));
+                    v += (0..8).map(|s| u[s] * row[s]).sum::<f64>();
+                }
+            }
+            let new = (b.impulse - v * b.inverse).clamp(b.bounds.0, b.bounds.1);
+            let change = new - b.impulse;
+            moved = moved.max(change.abs() / b.inverse.max(f64::MIN_POSITIVE));
+            self.bounded[k].impulse = new;
+            self.push_bounded(k, change);
+        }
+        moved
+    }
+
+    /// The velocity of a body at the end of the step, and its mean over it, of what moves its pose.
+    pub fn velocities(&self, body: u32, h: f64) -> (Hat, Hat) {
+        let way = self.way[body as usize];
+        (narrow(&self.u[body as usize]), narrow(&way.map(|d| d / h)))
+    }
+
+    /// Calls `visit` with every manifold, its points' numbers and their impulses (normal, and across it as a vector).
+    pub fn each_impulse(&self, visit: impl FnMut(u32, usize, f64, DVec3)) {
+        self.batches.each_impulse(visit);
+    }
+
+    /// Impulses of bounded rows, in the order in which they were added.
+    pub fn bounded(&self) -> impl Iterator<Item = f64> {
+        self.bounded.iter().map(|b| b.total)
+    }
+
+    /// Calls `visit` with every mechanism and the impulses of its joint rows.
+    pub fn each_joint_impulse(&self, visit: impl FnMut(u32, &[f64])) {
+        self.joints.each_total(visit);
+    }
+}

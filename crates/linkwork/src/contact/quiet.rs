@@ -1,0 +1,371 @@
+//! Islands of bodies without joints that rest: the law of [`super::solve`] for soft contacts, in lanes of four, with the factor of
+//! an earlier step.
+//!
+//! What rests asks for the same answer step after step, but never to the last bit: contacts are so stiff that velocities of
+//! 1e-11 m/s are impulses above the tolerance. Newton's method then takes one iteration a step, and nearly all of its time
+//! goes into a matrix that has not changed. So the matrix of the last step in which the island was solved from scratch is
+//! kept. It belongs to the world's state, not to [`crate::Scratch`]: another matrix gives other bits.
+//!
+//! f(u) = u − u_kicked − Ĝᵀλ(Ĝu) = 0,  u ← u − H⁻¹ f(u)  with H = 1 + Ĝᵀ(−∂λ/∂v)Ĝ of then.
+//!
+//! Whatever is not as expected (something moves, slips, loads change, the iteration is slow) ends the attempt before
+//! anything is changed, and the island is solved from scratch.
+
+use super::free::Free;
+use super::newton::Laid;
+use super::pile::{Batches, Frame, Lanes, Wide, add_lanes, gather, narrow, push, rate, widen};
+use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness, under_load};
+use super::{ContactReport, Contacts, Island};
+use crate::params::{ContactSolver, StepParams};
+use crate::world::World;
+use glam::DVec3;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wide::f64x4;
+
+/// Iterations with an old matrix that are worth it; each must leave at most a tenth.
+const MOST_ITERATIONS: u32 = 3;
+/// A body that moves or turns more than this in a step does not rest, m and rad.
+const MOST_WAY: f64 = 1e-4;
+/// Growth of a load beyond which its contact would have been made stiffer: 1.5 by the power of 4/3.
+const OVERLOAD: f64 = 1.717;
+/// Units below which solving from scratch is as quick.
+const FEWEST_BODIES: usize = 8;
+
+/// Matrices of islands that rest, by the lowest slot of their bodies.
+#[derive(Clone, Default)]
+pub(crate) struct Resting {
+    matrices: BTreeMap<u32, Arc<Matrix>>,
+}
+
+struct Matrix {
+    bodies: Vec<u32>,
+    laid: Laid,
+}
+
+/// Law of four points.
+#[derive(Clone, Copy)]
+struct Law {
+    stiffness: f64x4,
+    target: f64x4,
+    start: [f64x4; 2],
+    impulse: [f64x4; 3],
+    velocity: [f64x4; 3],
+    /// De Saxcé's μ|v_t| that is taken off the target.
+    slip: f64x4,
+    /// The load that the stiffness is for.
+    load: f64x4,
+}
+
+/// Working memory.
+#[derive(Default)]
+pub(super) struct Quiet {
+    batches: Batches,
+    laws: Vec<Law>,
+    frames: Vec<Frame>,
+    before: Vec<Wide>,
+    kicked: Vec<Wide>,
+    u: Vec<Wide>,
+    residual: Vec<Wide>,
+    rhs: Vec<f64>,
+}
+
+impl Contacts {
+    /// Keeps the matrix of an island that was solved from scratch and has come to rest.
+    pub(super) fn keep_matrix(&self, island: &Island, world: &mut World, first_state: usize, h: f64) {
+        if !island.mechanisms.is_empty() || island.free.len() < FEWEST_BODIES || !island.solved {
+            return;
+        }
+        let states = &self.states[first_state..];
+        let Some(laid) = island.newton.laid().filter(|_| states.iter().all(|s| rests(s, h))) else { return };
+        let bodies: Vec<u32> = states.iter().map(|s| s.slot).collect();
+        let key = bodies.iter().copied().min().unwrap_or(0);
+        world.resting.matrices.insert(key, Arc::new(Matrix { bodies, laid: laid.clone() }));
+    }
+
+    /// Forgets the matrices of islands that are no more.
+    pub(super) fn forget_matrices(&self, world: &mut World, free: &[u32]) {
+        let lowest = |i: &Island| i.free.iter().map(|&k| free[k as usize]).min();
+        let islands = self.islands[..self.count].iter().filter_map(lowest);
+        let mut known: Vec<u32> = islands.collect();
+        known.sort_unstable();
+        world.resting.matrices.retain(|key, _| known.binary_search(key).is_ok());
+    }
+
+    /// Advances an island that rests; returns whether it did.
+    pub(super) fn advance_quietly(
+        &mut self,
+        island: &mut Island,
+        world: &mut World,
+        free: &[u32],
+        params: &StepParams,
+        report: &mut ContactReport,
+    ) -> bool {
+        let h = params.dt;
+        let Some(lowest) = island.free.iter().map(|&k| free[k as usize]).min() else { return false };
+        let Some(matrix) = world.resting.matrices.get(&lowest).cloned() else { return false };
+        let same = matrix.bodies.iter().copied().eq(island.free.iter().map(|&k| free[k as usize]));
+        let plain = |m: &u32| {
+            let material = &world.collisions.manifolds[*m as usize].material;
+            material.softness.is_none() && material.rolling == 0.0 && material.spinning == 0.0 && material.restitution == 0.0
+        };
+        let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
+        if !same || !island.mechanisms.is_empty() || self.solver != ContactSolver::Newton {
+            return false;
+        }
+        if island.free.iter().any(carried) || !island.manifolds.iter().all(plain) {
+            return false;
+        }
+        let first_state = self.states.len();
+        let mut quiet = std::mem::take(&mut island.quiet);
+        let rested = self.fill_quietly(&mut quiet, island, world, free, h)
+            && quiet.solve(&matrix.laid, h).is_some_and(|(iterations, residual)| {
+                report.iterations += iterations;
+                report.residual = report.residual.max(residual);
+                true
+            })
+            && self.states[first_state..].iter_mut().zip(&quiet.u).all(|(state, u)| {
+                state.u = narrow(u);
+                rests(state, h)
+            });
+        if rested {
+            self.take_quietly(&quiet, island, world, first_state, h, report);
+        } else {
+            self.states.truncate(first_state);
+        }
+        island.quiet = quiet;
+        rested
+    }
+
+    /// Kicks the bodies and puts their contacts in lanes; returns whether all of them rest.
+    fn fill_quietly(&mut self, quiet: &mut Quiet, island: &Island, world: &World, free: &[u32], h: f64) -> bool {
+        quiet.clear();
+        self.first_coordinate.resize(self.island_of.len(), super::NONE);
+        for (number, &k) in island.free.iter().enumerate() {
+            let slot = free[k as usize];
+            let mut state = Free::new(&world.bodies, slot);
+            if !rests(&state, h) {
+                return false;
+            }
+            quiet.before.push(widen(&state.u));
+            state.kick(&world.bodies, world.gravity, h);
+            quiet.kicked.push(widen(&state.kicked));
+            quiet.frames.push(state.frame());
+            self.local[slot as usize] = self.states.len() as u32;
+            self.first_coordinate[self.mechanism_count + k as usize] = number as u32;
+            self.states.push(state);
+        }
+        for &m in &island.manifolds {
+            let manifold = &world.collisions.manifolds[m as usize];
+            let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
+            quiet.batches.add(m, manifold, bodies, self.drift_at(world, manifold, bodies), &quiet.frames);
+        }
+        quiet.batches.prepare(1.0, false);
+        let gravity = world.gravity.length();
+        let Quiet { batches, laws, frames, .. } = quiet;
+        batches.each_point(|point, bodies| {
+            let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));
+            let (gap, load) = (point.gap.to_array(), point.impulse[0].to_array());
+            let mut law = [[0.0; 4]; 3];
+            for l in 0..4 {
+                let k = contact_stiffness(mass(bodies[0][l]).max(mass(bodies[1][l])), gravity);
+                let (rest_stiffness, rest_load) = (h * k * (h + RELAXATION), h * k * REST_DEPTH);
+                law[0][l] = under_load(rest_stiffness, rest_load, load[l]);
+                law[1][l] = match gap[l] > 0.0 {
+                    true => -gap[l] / h,
+                    false => (-gap[l] / (h + RELAXATION)).min(FASTEST_PUSH),
+                };
+                law[2][l] = load[l].max(rest_load);
+            }
+            let zero = f64x4::splat(0.0);
+            laws.push(Law {
+                stiffness: f64x4::new(law[0]),
+                target: f64x4::new(law[1]),
+                start: [point.impulse[1], point.impulse[2]],
+                impulse: [zero; 3],
+                velocity: [zero; 3],
+                slip: zero,
+                load: f64x4::new(law[2]),
+            });
+        });
+        true
+    }
+
+    /// Gives impulses to the memory of contact points, and moves the bodies.
+    fn take_quietly(
+        &mut self,
+        quiet: &Quiet,
+        island: &Island,
+        world: &mut World,
+        first_state: usize,
+        h: f64,
+        report: &mut ContactReport,
+    ) {
+        for &k in &island.free {
+            self.pushed[self.mechanism_count + k as usize] = false;
+        }
+        let manifolds = &mut world.collisions.manifolds;
+        let (unit, pushed) = (&self.unit, &mut self.pushed);
+        quiet.each_impulse(h, |m, p, normal, across| {
+            let manifold = &mut manifolds[m as usize];
+            if normal > 0.0 {
+                for slot in [manifold.a, manifold.b] {
+                    if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize) {
+                        *pushed = true;
+                    }
+                }
+            }
+            let point = &mut manifold.points_mut()[p];
+            report.contacts += 1;
+            report.penetration = report.penetration.max(-point.gap);
+            (point.impulse_n, point.impulse_t) = (normal, across);
+        });
+        for state in &mut self.states[first_state..] {
+            let supported = self.pushed[self.unit[state.slot as usize] as usize];
+            state.predict(h);
+            state.advance(&world.bodies, world.gravity, h, supported);
+        }
+    }
+}
+
+/// Whether a body moves and turns so little that contacts stay where they are.
+fn rests(state: &Free, h: f64) -> bool {
+    let motion = state.motion();
+    let most = MOST_WAY / h;
+    motion.v.length_squared() < most * most && motion.w.length_squared() < most * most
+}
+
+impl Quiet {
+    fn clear(&mut self) {
+        self.batches.clear();
+        self.laws.clear();
+        self.frames.clear();
+        self.before.clear();
+        self.kicked.clear();
+    }
+
+    /// Finds the velocities; returns iterations and what is left (m/s), or nothing if it is not as quick as it should be.
+    fn solve(&mut self, laid: &Laid, h: f64) -> Option<(u32, f64)> {
+        self.u.clone_from(&self.before);
+        self.evaluate(true);
+        let mut left = self.largest_rate();
+        let mut iterations = 0;
+        while !(left <= SOFT_TOLERANCE) {
+            if iterations == MOST_ITERATIONS {
+                return None;
+            }
+            iterations += 1;
+            self.move_by(laid);
+            self.evaluate(false);
+            let now = self.largest_rate();
+            if !(now <= SOFT_TOLERANCE || now <= 0.1 * left) {
+                return None;
+            }
+            left = now;
+        }
+        self.settled(h).then_some((iterations, left))
+    }
+
+    /// u −= H⁻¹ f(u).
+    fn move_by(&mut self, laid: &Laid) {
+        self.rhs.clear();
+        self.rhs.resize(6 * self.u.len(), 0.0);
+        let order = laid.rows().as_chunks::<6>().0;
+        for (r, rows) in self.residual.iter().zip(order) {
+            let r = narrow(r);
+            (0..6).for_each(|s| self.rhs[rows[s] as usize] = -r[s]);
+        }
+        laid.solve(&mut self.rhs);
+        for (u, rows) in self.u.iter_mut().zip(order) {
+            let d = widen(&rows.map(|row| self.rhs[row as usize]));
+            (0..8).for_each(|s| u[s] += d[s]);
+        }
+    }
+
+    /// Impulses, velocities of contacts, and f(u). At the first look the slip is that with which the step begins.
+    fn evaluate(&mut self, first: bool) {
+        let Quiet { batches, laws, kicked, u, residual, .. } = self;
+        residual.clear();
+        residual.extend(u.iter().zip(&*kicked).map(|(u, k)| -> Wide { std::array::from_fn(|s| u[s] - k[s]) }));
+        let zero = f64x4::splat(0.0);
+        for (bodies, points, laws) in batches.with(laws) {
+            let lanes = bodies.map(|b| gather(u, &b));
+            let mut change: Lanes = [[zero; 6]; 2];
+            for (point, law) in points.iter().zip(laws) {
+                let v: [f64x4; 3] = std::array::from_fn(|r| rate(&point.rows[r], &lanes) + point.drift[r]);
+                if first {
+                    law.slip = point.friction * (v[1] * v[1] + v[2] * v[2]).sqrt();
+                    law.target -= law.slip;
+                }
+                let along = law.stiffness * (law.target - v[0]);
+                let across = [law.start[0] - law.stiffness * v[1], law.start[1] - law.stiffness * v[2]];
+                law.impulse = project(along, across, point.friction);
+                law.velocity = v;
+                for r in 0..3 {
+                    push(&point.rows[r], -law.impulse[r], &mut change);
+                }
+            }
+            for (bodies, change) in bodies.iter().zip(&change) {
+                add_lanes(residual, bodies, change);
+            }
+        }
+    }
+
+    /// How fast any contact would move by what is left of the residual, m/s.
+    fn largest_rate(&self) -> f64 {
+        let mut largest = f64x4::splat(0.0);
+        for (bodies, points) in self.batches.iter() {
+            let lanes = bodies.map(|b| gather(&self.residual, &b));
+            for point in points {
+                for row in &point.rows {
+                    largest = largest.max(rate(row, &lanes).abs());
+                }
+            }
+        }
+        largest.to_array().into_iter().fold(0.0, |a, b| if b > a || b.is_nan() { b } else { a })
+    }
+
+    /// Whether slips and loads are what they were taken for.
+    fn settled(&self, h: f64) -> bool {
+        let points = self.batches.iter().flat_map(|(_, points)| points);
+        points.zip(&self.laws).all(|(point, law)| {
+            let slip = point.friction * (law.velocity[1] * law.velocity[1] + law.velocity[2] * law.velocity[2]).sqrt();
+            let presses = law.impulse[0].simd_gt(f64x4::splat(0.0));
+            let slipped = ((slip - law.slip).abs() * f64x4::splat(h)).simd_gt(f64x4::splat(SLIP_TOLERANCE));
+            let loaded = law.impulse[0].simd_gt(law.load * f64x4::splat(OVERLOAD));
+            !((slipped & presses) | loaded).any()
+        })
+    }
+
+    /// Calls `visit` with every point's impulse along the normal, and what its friction holds, as a vector.
+    fn each_impulse(&self, h: f64, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
+        let share = f64x4::splat(h / (h + RELAXATION));
+        let points = self.batches.iter().flat_map(|(_, points)| points);
+        for ((point, law), (names, across)) in points.zip(&self.laws).zip(self.batches.names()) {
+            // the spring of sticking friction, without the damping that acts with it
+            let spring = law.stiffness * share;
+            let m = [0, 1].map(|s| law.start[s] - spring * law.velocity[s + 1]);
+            let length = (m[0] * m[0] + m[1] * m[1]).sqrt();
+            let most = point.friction * law.impulse[0];
+            let scale = length.simd_gt(most).select(most / length, f64x4::splat(1.0));
+            let held = m.map(|m| (m * scale).to_array());
+            let normal = law.impulse[0].to_array();
+            for l in (0..4).filter(|&l| names[l].0 != u32::MAX) {
+                visit(names[l].0, names[l].1 as usize, normal[l], across[l][0] * held[0][l] + across[l][1] * held[1][l]);
+            }
+        }
+    }
+}
+
+/// The nearest point of Coulomb's cone ([`super::cone::project`]) in every lane.
+#[inline(always)]
+fn project(along: f64x4, across: [f64x4; 2], friction: f64x4) -> [f64x4; 3] {
+    let zero = f64x4::splat(0.0);
+    let t = (across[0] * across[0] + across[1] * across[1]).sqrt();
+    let inside = along.simd_ge(zero) & (friction * along).simd_ge(t);
+    let outside = (-along).simd_ge(friction * t);
+    let n = (friction * t + along) / (f64x4::splat(1.0) + friction * friction);
+    let slide = inside.select(f64x4::splat(1.0), friction * n / t);
+    let n = inside.select(along, n);
+    [outside.select(zero, n), outside.select(zero, slide * across[0]), outside.select(zero, slide * across[1])]
+}

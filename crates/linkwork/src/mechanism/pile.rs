@@ -1,0 +1,186 @@
+//! A mechanism in a pile: the island moves its bodies' velocities, the mechanism keeps them on its joints.
+//!
+//! Between the kick and the move every sweep of the pile ends with u −= Ĵᵀ A⁻¹ (Ĵu + drift): [`Mechanism::project_velocities`]
+//! for one, [`Mechanism::project_lanes`] for four that are laid out alike.
+
+use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
+use crate::linalg::Factor;
+use crate::linalg::kernels::with_size;
+use crate::math::Placed;
+use crate::params::StepParams;
+use crate::report::StepKind;
+use glam::{DMat3, DVec3};
+use wide::f64x4;
+
+/// Jacobian, factor and drift of a mechanism's joints.
+#[derive(Clone, Copy)]
+pub(crate) struct JointSystem<'a> {
+    pub jacobian: &'a [f64],
+    pub factor: &'a [f64],
+    pub drift: &'a [f64],
+}
+
+impl Mechanism {
+    /// Whether its joints can be held by projection: springs and servos would act again with each.
+    pub(crate) fn can_pile(&self) -> bool {
+        !self.contact.in_tree && self.layout.soft.is_empty()
+    }
+
+    /// How many motions its joints leave free.
+    pub(crate) fn freedoms(&self) -> usize {
+        self.count_freedoms()
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        self.layout.rows
+    }
+
+    /// Whether nodes, sides and factor of two mechanisms are laid out alike, so that both can be solved in lanes.
+    pub(crate) fn is_laid_out_like(&self, other: &Mechanism) -> bool {
+        let (a, b) = (&self.layout, &other.layout);
+        let (Factor::Block(fa), Factor::Block(fb)) = (&a.factor, &b.factor) else { return false };
+        a.movable == b.movable
+            && a.rows == b.rows
+            && a.nodes.len() == b.nodes.len()
+            && a.sides.len() == b.sides.len()
+            && a.nodes.iter().zip(&b.nodes).all(|(a, b)| {
+                (a.rows, a.row, a.sides, a.source.is_internal()) == (b.rows, b.row, b.sides, b.source.is_internal())
+            })
+            && a.sides.iter().zip(&b.sides).all(|(a, b)| (a.body, a.jacobian) == (b.body, b.jacobian))
+            && fa.is_laid_out_like(fb)
+    }
+
+    pub(crate) fn joint_system(&self) -> JointSystem<'_> {
+        let factor = match &self.layout.factor {
+            Factor::Block(f) => f.values(),
+            Factor::Supernodal(_) => &[],
+        };
+        JointSystem { jacobian: &self.linear.jacobian, factor, drift: &self.linear.drift }
+    }
+
+    /// Where body `k` (local) is, as rows need it: centre of mass, angular rows to hat coordinates, 1/√m.
+    pub(crate) fn frame_of(&self, k: usize) -> (DVec3, DMat3, f64) {
+        (self.pose[k].x, self.linear.whitening[k], self.inertia[k].inv_sqrt_mass)
+    }
+
+    /// Velocities of body `k` (local) before and after the kick.
+    pub(crate) fn kick_of(&self, k: usize) -> (&Hat, &Hat) {
+        (&self.u_start[k], &self.contact.kicked[k])
+    }
+
+    /// Brings velocities back to the joints; returns the impulses of their rows.
+    pub(crate) fn project_velocities(&mut self, u: &mut Vec<Hat>) -> &[f64] {
+        std::mem::swap(&mut self.u, u);
+        self.row_velocities();
+        self.rhs.iter_mut().for_each(|r| *r = -*r);
+        self.layout.factor.solve(&mut self.rhs);
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+        std::mem::swap(&mut self.u, u);
+        &self.rhs
+    }
+
+    /// The same for four mechanisms that are laid out as this one; `rhs` holds their drifts, then their impulses.
+    pub(crate) fn project_lanes(
+        &self,
+        jacobian: &[f64x4],
+        factor: &[f64x4],
+        rhs: &mut [f64x4],
+        u: &mut [[f64x4; 6]],
+    ) {
+        let Factor::Block(pattern) = &self.layout.factor else { return };
+        let zero = f64x4::splat(0.0);
+        for node in &self.layout.nodes {
+            let first = node.row as usize;
+            if node.source.is_internal() {
+                rhs[first..first + node.rows as usize].fill(zero);
+                continue;
+            }
+            with_size!(node.rows, M => {
+                let mut sums: [f64x4; M] = std::array::from_fn(|r| -rhs[first + r]);
+                for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                    let rows = &jacobian[side.jacobian as usize..side.jacobian as usize + 6 * M];
+                    let u = &u[side.body as usize];
+                    for r in 0..M {
+                        for c in 0..6 {
+                            sums[r] = rows[6 * r + c].mul_neg_add(u[c], sums[r]);
+                        }
+                    }
+                }
+                rhs[first..first + M].copy_from_slice(&sums);
+            });
+        }
+        pattern.solve_lanes(factor, rhs);
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            let first = node.row as usize;
+            with_size!(node.rows, M => {
+                let p: [f64x4; M] = std::array::from_fn(|r| rhs[first + r]);
+                for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                    let rows = &jacobian[side.jacobian as usize..side.jacobian as usize + 6 * M];
+                    let u = &mut u[side.body as usize];
+                    for r in 0..M {
+                        for c in 0..6 {
+                            u[c] = rows[6 * r + c].mul_add(p[r], u[c]);
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far; `None` if they cannot be closed so.
+    pub(crate) fn predict_in_pile(&mut self, h: f64, params: &StepParams, mean: &[Hat], impulses: &[f64]) -> Option<u32> {
+        self.u.copy_from_slice(mean);
+        self.impulse.copy_from_slice(&self.contact.kicked_impulse);
+        self.impulse.iter_mut().zip(impulses).for_each(|(p, d)| *p += d);
+        self.contact.with_contacts.clone_from(&self.u);
+        self.contact.answered.clone_from(&self.impulse);
+        self.predict_outside(h);
+        match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND) {
+            Some(_) => None,
+            None => self.close_positions(h, params.joint_tolerance),
+        }
+    }
+
+    /// Goes where [`Mechanism::predict_in_pile`] found and takes the velocities that the pile ends with, brought to the joints there.
+    pub(crate) fn finish_in_pile(
+        &mut self,
+        h: f64,
+        params: &StepParams,
+        iterations: Option<u32>,
+        end: &[Hat],
+        supported: bool,
+    ) -> Advance {
+        let Some(iterations) = iterations else {
+            return self.finish_contact(h, params, None, supported);
+        };
+        // what moved the poses further than the velocities is forgotten; momentum stays as it is in the world
+        for k in 0..self.layout.movable {
+            let turned = turn_spin(&self.pose[k], &self.next[k], &self.inertia[k].sqrt, &end[k]);
+            self.u[k] = turned;
+        }
+        self.pose.copy_from_slice(&self.next);
+        if supported {
+            self.whiten_plainly();
+        } else {
+            self.kick_after_move(h);
+        }
+        self.linearise_here(h);
+        self.correction.fill(0.0);
+        self.close_velocities();
+        self.bounded.average(h);
+        self.average_forces(h);
+        self.remember_impulses(None);
+        self.remember_accelerations(h);
+        let mut advance = self.taken(h, StepKind::Accurate, None::<Reason>, iterations);
+        self.supported = supported;
+        self.measure_closure(&mut advance, params);
+        advance
+    }
+}
+
+/// Velocities of a body whose frame has turned while its angular momentum stayed.
+pub(crate) fn turn_spin(from: &Placed, to: &Placed, sqrt: &DVec3, u: &Hat) -> Hat {
+    let momentum = from.r * (DVec3::new(u[3], u[4], u[5]) * *sqrt);
+    let w = (to.r.transpose() * momentum) / *sqrt;
+    [u[0], u[1], u[2], w.x, w.y, w.z]
+}
