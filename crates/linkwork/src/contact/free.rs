@@ -2,10 +2,11 @@
 
 use crate::joint::Motion;
 use crate::joint::rows::Row;
+use crate::math::rotation::LANES;
 use crate::math::{Placed, rotation};
 use crate::mechanism::pile::turn_spin;
 use crate::world::Bodies;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 /// A body without joints, in working memory.
 #[derive(Clone, Copy)]
@@ -59,7 +60,7 @@ impl Free {
         let kick = if self.supported { h } else { 0.5 * h };
         let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
-        let damp = |rate: f64| (-rate * h).exp();
+        let damp = |rate: f64| if rate > 0.0 { (-rate * h).exp() } else { 1.0 };
         let Motion { v, w } = self.motion();
         // what particles give acts at once and whole
         let (force, torque) = body.push_by_particles().unwrap_or_default();
@@ -99,24 +100,24 @@ impl Free {
         bodies.at(self.slot as usize).map_or([0.0; 6], |b| self.hat(b.v, b.w))
     }
 
-    /// Finds where the present velocities lead.
-    pub fn predict(&mut self, h: f64) {
-        let Motion { v, .. } = self.motion();
-        let momentum = DVec3::new(self.u[3], self.u[4], self.u[5]) / self.inv_sqrt;
-        let inverse = self.inv_sqrt * self.inv_sqrt;
-        let (q, momentum) = rotation::rotate_free(self.pose.q, momentum, inverse, h);
+    fn momentum(&self) -> DVec3 {
+        DVec3::new(self.u[3], self.u[4], self.u[5]) / self.inv_sqrt
+    }
+
+    fn go_to(&mut self, q: DQuat, momentum: DVec3, h: f64) {
+        let v = DVec3::new(self.u[0], self.u[1], self.u[2]) * self.inv_sqrt_mass;
         self.next = Placed::new(self.pose.x + v * h + self.shift, q);
         self.next_spin = (momentum * self.inv_sqrt).to_array();
     }
 
-    /// Takes other velocities than those that led to where [`Free::predict`] found, in the frame of the start.
+    /// Takes other velocities than those that led to where [`predict_all`] found, in the frame of the start.
     pub fn turn_to_end(&mut self, end: &[f64; 6]) {
         let turned = turn_spin(&self.pose, &self.next, &self.inv_sqrt.recip(), end);
         self.u = turned;
         self.next_spin.copy_from_slice(&turned[3..]);
     }
 
-    /// Goes where [`Free::predict`] found; a body that nothing pushed gets the other half of its kick.
+    /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of its kick.
     pub fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
         self.pose = self.next;
         self.u[3..].copy_from_slice(&self.next_spin);
@@ -126,5 +127,32 @@ impl Free {
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let Motion { v, w } = self.motion();
         self.u = self.hat(v + acceleration * 0.5 * h, w + spin * 0.5 * h);
+    }
+}
+
+/// Finds where the present velocities lead, four bodies at once.
+pub(super) fn predict_all(states: &mut [Free], h: f64) {
+    for four in states.chunks_mut(LANES) {
+        let (mut q, mut l, mut quarter) = ([[0.0; LANES]; 4], [[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        for i in 0..LANES {
+            let state = &four[i.min(four.len() - 1)];
+            (0..4).for_each(|c| q[c][i] = state.pose.q.to_array()[c]);
+            let (momentum, inverse) = (state.momentum(), state.inv_sqrt * state.inv_sqrt);
+            for c in 0..3 {
+                l[c][i] = momentum[c];
+                quarter[c][i] = 0.25 * h * inverse[c];
+            }
+        }
+        let together = rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
+        for (i, state) in four.iter_mut().enumerate() {
+            let (turned, momentum) = match together {
+                true => (DQuat::from_xyzw(q[0][i], q[1][i], q[2][i], q[3][i]), DVec3::new(l[0][i], l[1][i], l[2][i])),
+                false => {
+                    let inverse = state.inv_sqrt * state.inv_sqrt;
+                    rotation::rotate_free(state.pose.q, state.momentum(), inverse, h)
+                }
+            };
+            state.go_to(turned, momentum, h);
+        }
     }
 }

@@ -35,7 +35,7 @@ use crate::scene::BodyKind;
 use crate::step::Active;
 use crate::world::{Bodies, World};
 use bounce::Bounces;
-use free::Free;
+use free::{Free, predict_all};
 use glam::DVec3;
 use newton::Newton;
 use problem::{Entry, Law, Problem, Side};
@@ -482,9 +482,7 @@ impl Contacts {
         for &m in &island.mechanisms {
             island.closings.push(mechanisms[m as usize].predict_contact(params.dt, params));
         }
-        for state in &mut self.states[first_state..] {
-            state.predict(params.dt);
-        }
+        predict_all(&mut self.states[first_state..], params.dt);
         island.closings.iter().all(Option::is_some)
     }
 

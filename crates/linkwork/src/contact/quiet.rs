@@ -11,10 +11,10 @@
 //! Whatever is not as expected (something moves, slips, loads change, the iteration is slow) ends the attempt before
 //! anything is changed, and the island is solved from scratch.
 
-use super::free::Free;
+use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{Batches, Frame, Lanes, Wide, add_lanes, gather, narrow, push, rate, widen};
-use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness, under_load};
+use super::pile::{Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, gather, narrow, push, rate, widen};
+use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{ContactReport, Contacts, Island};
 use crate::params::{ContactSolver, StepParams};
 use crate::world::World;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use wide::f64x4;
 
 /// Iterations with an old matrix that are worth it; each must leave at most a tenth.
-const MOST_ITERATIONS: u32 = 3;
+const MOST_ITERATIONS: u32 = 6;
 /// A body that moves or turns more than this in a step does not rest, m and rad.
 const MOST_WAY: f64 = 1e-4;
 /// Growth of a load beyond which its contact would have been made stiffer: 1.5 by the power of 4/3.
@@ -158,36 +158,33 @@ impl Contacts {
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
             let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
-            quiet.batches.add(m, manifold, bodies, self.drift_at(world, manifold, bodies), &quiet.frames);
+            quiet.batches.add(m, manifold, bodies, self.drifts(world, manifold));
         }
-        quiet.batches.prepare(1.0, false);
         let gravity = world.gravity.length();
         let Quiet { batches, laws, frames, .. } = quiet;
-        batches.each_point(|point, bodies| {
+        batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(world, m, at));
+        let (zero, steps) = (f64x4::splat(0.0), f64x4::splat(1.0 / h));
+        for (bodies, points) in batches.iter() {
             let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));
-            let (gap, load) = (point.gap.to_array(), point.impulse[0].to_array());
-            let mut law = [[0.0; 4]; 3];
-            for l in 0..4 {
-                let k = contact_stiffness(mass(bodies[0][l]).max(mass(bodies[1][l])), gravity);
-                let (rest_stiffness, rest_load) = (h * k * (h + RELAXATION), h * k * REST_DEPTH);
-                law[0][l] = under_load(rest_stiffness, rest_load, load[l]);
-                law[1][l] = match gap[l] > 0.0 {
-                    true => -gap[l] / h,
-                    false => (-gap[l] / (h + RELAXATION)).min(FASTEST_PUSH),
-                };
-                law[2][l] = load[l].max(rest_load);
+            let heavier: [f64; 4] = std::array::from_fn(|l| mass(bodies[0][l]).max(mass(bodies[1][l])));
+            let k = f64x4::new(heavier.map(|m| contact_stiffness(m, gravity)));
+            let (rest_stiffness, rest_load) = (k * f64x4::splat(h * (h + RELAXATION)), k * f64x4::splat(h * REST_DEPTH));
+            for point in points {
+                let load = point.impulse[0].max(rest_load);
+                // as `under_load`: to the power of ¾ of what exceeds the load of rest
+                let root = rest_load.simd_gt(zero).select(load / rest_load, f64x4::splat(1.0)).sqrt();
+                let push_out = (-point.gap * f64x4::splat(1.0 / (h + RELAXATION))).min(f64x4::splat(FASTEST_PUSH));
+                laws.push(Law {
+                    stiffness: rest_stiffness * root * root.sqrt(),
+                    target: point.gap.simd_gt(zero).select(-point.gap * steps, push_out),
+                    start: [point.impulse[1], point.impulse[2]],
+                    impulse: [zero; 3],
+                    velocity: [zero; 3],
+                    slip: zero,
+                    load,
+                });
             }
-            let zero = f64x4::splat(0.0);
-            laws.push(Law {
-                stiffness: f64x4::new(law[0]),
-                target: f64x4::new(law[1]),
-                start: [point.impulse[1], point.impulse[2]],
-                impulse: [zero; 3],
-                velocity: [zero; 3],
-                slip: zero,
-                load: f64x4::new(law[2]),
-            });
-        });
+        }
         true
     }
 
@@ -220,9 +217,9 @@ impl Contacts {
             report.penetration = report.penetration.max(-point.gap);
             (point.impulse_n, point.impulse_t) = (normal, across);
         });
+        predict_all(&mut self.states[first_state..], h);
         for state in &mut self.states[first_state..] {
             let supported = self.pushed[self.unit[state.slot as usize] as usize];
-            state.predict(h);
             state.advance(&world.bodies, world.gravity, h, supported);
         }
     }
@@ -338,22 +335,19 @@ impl Quiet {
     }
 
     /// Calls `visit` with every point's impulse along the normal, and what its friction holds, as a vector.
-    fn each_impulse(&self, h: f64, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
+    fn each_impulse(&self, h: f64, visit: impl FnMut(u32, usize, f64, DVec3)) {
         let share = f64x4::splat(h / (h + RELAXATION));
-        let points = self.batches.iter().flat_map(|(_, points)| points);
-        for ((point, law), (names, across)) in points.zip(&self.laws).zip(self.batches.names()) {
+        let impulse = |k: usize, point: &Point| {
+            let law = &self.laws[k];
             // the spring of sticking friction, without the damping that acts with it
             let spring = law.stiffness * share;
             let m = [0, 1].map(|s| law.start[s] - spring * law.velocity[s + 1]);
             let length = (m[0] * m[0] + m[1] * m[1]).sqrt();
             let most = point.friction * law.impulse[0];
             let scale = length.simd_gt(most).select(most / length, f64x4::splat(1.0));
-            let held = m.map(|m| (m * scale).to_array());
-            let normal = law.impulse[0].to_array();
-            for l in (0..4).filter(|&l| names[l].0 != u32::MAX) {
-                visit(names[l].0, names[l].1 as usize, normal[l], across[l][0] * held[0][l] + across[l][1] * held[1][l]);
-            }
-        }
+            [law.impulse[0], m[0] * scale, m[1] * scale]
+        };
+        self.batches.each_impulse(impulse, visit);
     }
 }
 

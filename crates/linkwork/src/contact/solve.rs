@@ -222,7 +222,7 @@ pub(super) fn aim(
 /// Stiffness of a contact that bears an impulse. It rises with the load to the power of ¾, so that the depth does with that of
 /// ¼: a million times the load rests 32 times as deep. A stiffness proportional to the load would keep the depth whatever the
 /// load is, and loads that are not determined by statics would wander for ever.
-pub(super) fn under_load(rest_stiffness: f64, rest_load: f64, impulse: f64) -> f64 {
+fn under_load(rest_stiffness: f64, rest_load: f64, impulse: f64) -> f64 {
     if rest_load == 0.0 || impulse <= rest_load {
         return rest_stiffness;
     }

@@ -17,41 +17,22 @@ struct Waiting {
     bodies: [u32; 2],
     points: u8,
     colour: u8,
-    /// First of its points in `loose`.
-    first: u32,
+    /// Whether a body that the user moves is in it.
+    drifts: bool,
 }
-
-/// A contact point, before it is put in lanes: rows by direction and side.
-#[derive(Clone, Copy)]
-struct Loose {
-    rows: [[Wide; 2]; 3],
-    /// Drift along the three rows, gap.
-    drift: [f64; 4],
-    /// Impulses and friction.
-    impulse: [f64; 4],
-    /// Inverse mobility along and across, mobility along, restitution.
-    inverse: [f64; 4],
-    across: [DVec3; 2],
-}
-
-/// A lane that is empty: nothing moves, nothing is near.
-const EMPTY: Loose = Loose {
-    rows: [[[0.0; 8]; 2]; 3],
-    drift: [0.0, 0.0, 0.0, 1.0],
-    impulse: [0.0; 4],
-    inverse: [0.0; 4],
-    across: [DVec3::ZERO; 2],
-};
 
 /// Four points in lanes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(in crate::contact) struct Point {
+    /// By direction (normal, then across it) and side.
     pub rows: [[[f64x4; 6]; 2]; 3],
+    /// Velocity that bodies moved by the user give.
     pub drift: [f64x4; 3],
     pub gap: f64x4,
     /// Gap by now.
     now: f64x4,
     target: f64x4,
+    /// What turns a velocity along the normal, or across it, into the impulse that takes it out.
     inverse: [f64x4; 2],
     mobility: f64x4,
     pub friction: f64x4,
@@ -61,9 +42,16 @@ pub(in crate::contact) struct Point {
     approach: f64x4,
 }
 
+/// Three numbers of four things.
+type Vector = [f64x4; 3];
+
+/// Four manifolds that share no body, if they are to be swept over.
 #[derive(Clone, Copy)]
 struct Batch {
     bodies: [[u32; 4]; 2],
+    numbers: [u32; 4],
+    counts: [u8; 4],
+    across: [Vector; 2],
     first: u32,
     points: u32,
 }
@@ -71,13 +59,11 @@ struct Batch {
 /// The contacts of a pile.
 #[derive(Default)]
 pub(in crate::contact) struct Batches {
-    loose: Vec<Loose>,
     waiting: Vec<Waiting>,
     batches: Vec<Batch>,
+    /// More than are in use: their memory is kept.
     points: Vec<Point>,
-    /// Of each lane of each point: manifold, number of the point in it, tangents.
-    names: Vec<[(u32, u32); 4]>,
-    across: Vec<[[DVec3; 2]; 4]>,
+    used: usize,
     /// By body: colours taken.
     taken: Vec<u64>,
     order: Vec<u32>,
@@ -86,71 +72,34 @@ pub(in crate::contact) struct Batches {
 
 impl Batches {
     pub fn clear(&mut self) {
-        self.loose.clear();
         self.waiting.clear();
         self.batches.clear();
-        self.points.clear();
-        self.names.clear();
-        self.across.clear();
+        self.used = 0;
         self.bouncy = false;
     }
 
-    pub fn add(
-        &mut self,
-        number: u32,
-        manifold: &Manifold,
-        bodies: [Option<u32>; 2],
-        drift: [DVec3; 4],
-        frames: &[Frame],
-    ) {
-        let n = manifold.normal;
-        let (t1, t2) = n.any_orthonormal_pair();
-        let first = self.loose.len() as u32;
-        for (point, drift) in manifold.points().iter().zip(drift) {
-            let mut rows = [[[0.0; 8]; 2]; 3];
-            let mut response = [[0.0; 3]; 3];
-            for (side, body) in bodies.iter().enumerate().filter_map(|(s, b)| b.map(|b| (s, b))) {
-                let frame = &frames[body as usize];
-                let lever = point.position - frame.x;
-                let sign = if side == 0 { -1.0 } else { 1.0 };
-                let turn = frame.whitening.transpose();
-                for (row, d) in rows.iter_mut().zip([n, t1, t2]) {
-                    let linear = d * (sign * frame.inv_sqrt_mass);
-                    let angular = turn * (lever.cross(d) * sign);
-                    row[side] = [linear.x, linear.y, linear.z, 0.0, angular.x, angular.y, angular.z, 0.0];
-                }
-                for i in 0..3 {
-                    for k in 0..=i {
-                        response[i][k] += (0..8).map(|s| rows[i][side][s] * rows[k][side][s]).sum::<f64>();
-                    }
-                }
-            }
-            // tangents by the largest eigenvalue of their response
-            let (a, b, c) = (response[1][1], response[2][1], response[2][2]);
-            let largest = 0.5 * (a + c) + (0.25 * (a - c) * (a - c) + b * b).sqrt();
-            let invert = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
-            self.bouncy |= manifold.material.restitution > 0.0;
-            let material = &manifold.material;
-            self.loose.push(Loose {
-                rows,
-                drift: [drift.dot(n), drift.dot(t1), drift.dot(t2), point.gap],
-                impulse: [point.impulse_n, point.impulse_t.dot(t1), point.impulse_t.dot(t2), material.friction],
-                inverse: [invert(response[0][0]), invert(largest), response[0][0], material.restitution],
-                across: [t1, t2],
-            });
-        }
+    /// Takes a manifold by its number; bodies are `None` where nothing moves. `drifts` if the user moves one of them.
+    pub fn add(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
+        self.bouncy |= manifold.material.restitution > 0.0;
         self.waiting.push(Waiting {
             number,
             bodies: bodies.map(|b| b.unwrap_or(NOBODY)),
             points: manifold.points().len() as u8,
             colour: 0,
-            first,
+            drifts,
         });
     }
 
     /// Puts all contacts into lanes, with impulses of one of `n` substeps. What is to be swept over is coloured, so that no
-    /// batch has a body twice.
-    pub fn prepare(&mut self, n: f64, coloured: bool) {
+    /// batch has a body twice. `drift` is the velocity of b against a at a place, of bodies that the user moves.
+    pub fn prepare(
+        &mut self,
+        manifolds: &[Manifold],
+        frames: &[Frame],
+        n: f64,
+        coloured: bool,
+        drift: impl Fn(&Manifold, DVec3) -> DVec3,
+    ) {
         if coloured {
             self.colour();
         }
@@ -158,7 +107,7 @@ impl Batches {
         order.clear();
         order.extend(0..self.waiting.len() as u32);
         let class = |points: u8| if points > 2 { 4 } else { points };
-        order.sort_by_key(|&k| {
+        order.sort_unstable_by_key(|&k| {
             let w = &self.waiting[k as usize];
             (w.colour, class(w.points), k)
         });
@@ -172,45 +121,89 @@ impl Batches {
             // what found no colour shares no batch
             let most = if usize::from(head.colour) == COLOURS { 1 } else { 4 };
             let count = order[at..].iter().take(most).take_while(|k| same(k)).count();
-            let members: [Option<Waiting>; 4] =
-                std::array::from_fn(|l| (l < count).then(|| self.waiting[order[at + l] as usize]));
-            self.push_batch(&members, usize::from(class(head.points)), n);
+            let nothing = Waiting { number: NOBODY, bodies: [NOBODY; 2], points: 0, colour: 0, drifts: false };
+            let members: [Waiting; 4] = std::array::from_fn(|l| match l < count {
+                true => self.waiting[order[at + l] as usize],
+                false => nothing,
+            });
+            self.push_batch(&members, usize::from(class(head.points)), manifolds, frames, n, &drift);
             at += count;
         }
         self.order = order;
     }
 
-    fn push_batch(&mut self, members: &[Option<Waiting>; 4], points: usize, n: f64) {
-        let bodies = [0, 1].map(|side| members.map(|m| m.map_or(NOBODY, |m| m.bodies[side])));
-        self.batches.push(Batch { bodies, first: self.points.len() as u32, points: points as u32 });
-        for p in 0..points {
-            let named = members.map(|m| m.filter(|m| p < usize::from(m.points)));
-            let loose = named.map(|m| m.map_or(&EMPTY, |m| &self.loose[m.first as usize + p]));
-            let side = |r: usize, side: usize| -> [f64x4; 6] {
-                let l = in_lanes(loose.map(|l| first_half(&l.rows[r][side])));
-                let a = in_lanes(loose.map(|l| second_half(&l.rows[r][side])));
-                [l[0], l[1], l[2], a[0], a[1], a[2]]
-            };
-            let [along, across, other, gap] = in_lanes(loose.map(|l| l.drift));
-            let [normal, first, second, friction] = in_lanes(loose.map(|l| l.impulse));
-            let [inverse_along, inverse_across, mobility, restitution] = in_lanes(loose.map(|l| l.inverse));
-            let (zero, share) = (f64x4::splat(0.0), f64x4::splat(1.0 / n));
-            self.points.push(Point {
-                rows: [0, 1, 2].map(|r| [side(r, 0), side(r, 1)]),
-                drift: [along, across, other],
-                gap,
-                now: zero,
-                target: zero,
-                inverse: [inverse_along, inverse_across],
-                mobility,
-                friction,
-                impulse: [normal * share, first * share, second * share],
-                total: [zero; 3],
-                restitution,
-                approach: zero,
-            });
-            self.names.push(named.map(|m| m.map_or((NOBODY, 0), |m| (m.number, p as u32))));
-            self.across.push(loose.map(|l| l.across));
+    fn push_batch(
+        &mut self,
+        members: &[Waiting; 4],
+        points: usize,
+        manifolds: &[Manifold],
+        frames: &[Frame],
+        n: f64,
+        drift: &impl Fn(&Manifold, DVec3) -> DVec3,
+    ) {
+        let of = members.map(|m| manifolds.get(m.number as usize));
+        let normal = in_lanes(of.map(|m| m.map_or([0.0, 0.0, 1.0, 0.0], |m| with_fourth(m.normal, m.material.friction))));
+        let [nx, ny, nz, friction] = normal;
+        let restitution = f64x4::new(of.map(|m| m.map_or(0.0, |m| m.material.restitution)));
+        let normal = [nx, ny, nz];
+        let across = orthonormal(&normal);
+        let directions = [normal, across[0], across[1]];
+        let bodies = [0, 1].map(|side| members.map(|m| m.bodies[side]));
+        let placed = bodies.map(|b| Placed::of(frames, &b));
+        let first = self.used;
+        self.batches.push(Batch {
+            bodies,
+            numbers: members.map(|m| m.number),
+            counts: members.map(|m| m.points),
+            across,
+            first: first as u32,
+            points: points as u32,
+        });
+        self.used += points;
+        if self.points.len() < self.used {
+            self.points.resize(self.used, Point::default());
+        }
+        let (zero, one, share) = (f64x4::splat(0.0), f64x4::splat(1.0), f64x4::splat(1.0 / n));
+        for (p, point) in self.points[first..].iter_mut().enumerate().take(points) {
+            let there = of.map(|m| m.and_then(|m| m.points().get(p)));
+            let [x, y, z, gap] = in_lanes(there.map(|q| q.map_or([0.0, 0.0, 0.0, 1.0], |q| with_fourth(q.position, q.gap))));
+            let [hx, hy, hz, pressed] =
+                in_lanes(there.map(|q| q.map_or([0.0; 4], |q| with_fourth(q.impulse_t, q.impulse_n))));
+            // an empty lane has no rows
+            let some = f64x4::new(there.map(|q| f64::from(q.is_some())));
+            let mut response = [zero; 4];
+            for (side, sign) in [(0, -some), (1, some)] {
+                let body = &placed[side];
+                let lever = [x - body.x[0], y - body.x[1], z - body.x[2]];
+                for (row, d) in point.rows.iter_mut().zip(&directions) {
+                    row[side] = body.row(&lever, d, sign);
+                }
+                let rows = [&point.rows[0][side], &point.rows[1][side], &point.rows[2][side]];
+                response[0] += product(rows[0], rows[0]);
+                response[1] += product(rows[1], rows[1]);
+                response[2] += product(rows[1], rows[2]);
+                response[3] += product(rows[2], rows[2]);
+            }
+            // tangents by the largest eigenvalue of their response
+            let half = (response[1] - response[3]) * f64x4::splat(0.5);
+            let largest = (response[1] + response[3]) * f64x4::splat(0.5) + (half * half + response[2] * response[2]).sqrt();
+            let invert = |x: f64x4| x.simd_gt(zero).select(one / x, zero);
+            point.inverse = [invert(response[0]), invert(largest)];
+            point.mobility = response[0];
+            (point.gap, point.friction, point.restitution) = (gap, friction, restitution);
+            let held = [hx, hy, hz];
+            point.impulse = [pressed * share, dot(&held, &across[0]) * share, dot(&held, &across[1]) * share];
+            point.total = [zero; 3];
+            point.approach = zero;
+            point.drift = [zero; 3];
+            if members.iter().any(|m| m.drifts) {
+                let moved: [[f64; 4]; 4] = std::array::from_fn(|l| match (of[l], there[l]) {
+                    (Some(m), Some(q)) if members[l].drifts => with_fourth(drift(m, q.position), 0.0),
+                    _ => [0.0; 4],
+                });
+                let [dx, dy, dz, _] = in_lanes(moved);
+                point.drift = directions.map(|d| dot(&[dx, dy, dz], &d));
+            }
         }
     }
 
@@ -246,16 +239,33 @@ impl Batches {
         })
     }
 
-    /// Calls `visit` with every point and the bodies of its lanes.
-    pub fn each_point(&self, mut visit: impl FnMut(&Point, &[[u32; 4]; 2])) {
-        for (bodies, points) in self.iter() {
-            points.iter().for_each(|p| visit(p, bodies));
+    /// Calls `visit` with every manifold, the number of its point, and what `impulses` gives for it: along the normal, and
+    /// across it as a vector.
+    pub fn each_impulse(
+        &self,
+        impulses: impl Fn(usize, &Point) -> [f64x4; 3],
+        mut visit: impl FnMut(u32, usize, f64, DVec3),
+    ) {
+        for batch in &self.batches {
+            let points = &self.points[batch.first as usize..(batch.first + batch.points) as usize];
+            for (p, point) in points.iter().enumerate() {
+                let [along, a, b] = impulses(batch.first as usize + p, point);
+                let t: Vector = std::array::from_fn(|c| batch.across[0][c] * a + batch.across[1][c] * b);
+                let (along, t) = (along.to_array(), t.map(|t| t.to_array()));
+                for l in (0..4).filter(|&l| p < usize::from(batch.counts[l])) {
+                    visit(batch.numbers[l], p, along[l], DVec3::new(t[0][l], t[1][l], t[2][l]));
+                }
+            }
         }
     }
 
-    /// Of every point and lane: its manifold, its number in it, and the directions of its second and third row.
-    pub fn names(&self) -> impl Iterator<Item = (&[(u32, u32); 4], &[[DVec3; 2]; 4])> {
-        self.names.iter().zip(&self.across)
+    /// The impulses of a whole step.
+    pub fn each_total(&self, visit: impl FnMut(u32, usize, f64, DVec3)) {
+        self.each_impulse(|_, point| point.total, visit);
+    }
+
+    fn points_in_use(&mut self) -> &mut [Point] {
+        &mut self.points[..self.used]
     }
 
     /// Begins a substep: gaps by now, and the impulses of the substep before.
@@ -283,7 +293,7 @@ impl Batches {
     pub fn aim(&mut self, h_s: f64, biased: bool) {
         let (band, inverse) = (f64x4::splat(DEAD_BAND), f64x4::splat(1.0 / h_s));
         let zero = f64x4::splat(0.0);
-        for p in &mut self.points {
+        for p in self.points_in_use() {
             let open = (p.now - band).max(zero);
             p.target = -open * inverse;
             if biased {
@@ -313,7 +323,7 @@ impl Batches {
 
     /// Ends a substep.
     pub fn end(&mut self) {
-        for p in &mut self.points {
+        for p in self.points_in_use() {
             (0..3).for_each(|r| p.total[r] += p.impulse[r]);
         }
     }
@@ -326,22 +336,12 @@ impl Batches {
     /// Wants what came together to part with its restitution.
     pub fn aim_bounces(&mut self, slow: f64) {
         let zero = f64x4::splat(0.0);
-        for p in &mut self.points {
+        for p in self.points_in_use() {
             let pressed = p.total[0].simd_gt(zero);
             let fast = (-p.approach).simd_gt(f64x4::splat(slow));
             let wanted = -p.restitution * p.approach;
             p.target = (pressed & fast).select(wanted, zero);
             p.impulse = [zero; 3];
-        }
-    }
-
-    pub fn each_impulse(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
-        for ((point, names), across) in self.points.iter().zip(&self.names).zip(&self.across) {
-            let total = point.total.map(|t| t.to_array());
-            for l in (0..4).filter(|&l| names[l].0 != NOBODY) {
-                let friction = across[l][0] * total[1][l] + across[l][1] * total[2][l];
-                visit(names[l].0, names[l].1 as usize, total[0][l], friction);
-            }
         }
     }
 }
@@ -397,6 +397,65 @@ pub(in crate::contact) fn push(row: &[[f64x4; 6]; 2], impulse: f64x4, u: &mut La
             u[side][c] = row[side][c].mul_add(impulse, u[side][c]);
         }
     }
+}
+
+/// Four bodies as rows need them, one to a lane.
+struct Placed {
+    x: Vector,
+    /// Columns of the whitening.
+    whitening: [Vector; 3],
+    inv_sqrt_mass: f64x4,
+}
+
+impl Placed {
+    fn of(frames: &[Frame], bodies: &[u32; 4]) -> Placed {
+        let frames = bodies.map(|b| frames.get(b as usize).unwrap_or(&Frame::NOTHING));
+        let [x, y, z, inv_sqrt_mass] = in_lanes(frames.map(|f| with_fourth(f.x, f.inv_sqrt_mass)));
+        let column = |c: usize| {
+            let [x, y, z, _] = in_lanes(frames.map(|f| with_fourth(f.whitening.col(c), 0.0)));
+            [x, y, z]
+        };
+        Placed { x: [x, y, z], whitening: [column(0), column(1), column(2)], inv_sqrt_mass }
+    }
+
+    /// Hat coordinates of a push along d at a lever arm.
+    #[inline(always)]
+    fn row(&self, lever: &Vector, d: &Vector, sign: f64x4) -> [f64x4; 6] {
+        let linear = self.inv_sqrt_mass * sign;
+        let turn = cross(lever, d);
+        let angular = self.whitening.map(|column| dot(&column, &turn) * sign);
+        [linear * d[0], linear * d[1], linear * d[2], angular[0], angular[1], angular[2]]
+    }
+}
+
+#[inline(always)]
+fn with_fourth(v: DVec3, fourth: f64) -> [f64; 4] {
+    [v.x, v.y, v.z, fourth]
+}
+
+#[inline(always)]
+fn dot(a: &Vector, b: &Vector) -> f64x4 {
+    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
+}
+
+#[inline(always)]
+fn cross(a: &Vector, b: &Vector) -> Vector {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+#[inline(always)]
+fn product(a: &[f64x4; 6], b: &[f64x4; 6]) -> f64x4 {
+    (1..6).fold(a[0] * b[0], |sum, c| a[c].mul_add(b[c], sum))
+}
+
+/// Two directions across a unit vector (Duff et al. 2017, *Building an orthonormal basis, revisited*).
+#[inline(always)]
+fn orthonormal(n: &Vector) -> [Vector; 2] {
+    let one = f64x4::splat(1.0);
+    let sign = n[2].simd_ge(f64x4::splat(0.0)).select(one, -one);
+    let a = -one / (sign + n[2]);
+    let b = n[0] * n[1] * a;
+    [[one + sign * n[0] * n[0] * a, sign * b, -sign * n[0]], [b, sign + n[1] * n[1] * a, -n[1]]]
 }
 
 fn first_half(w: &Wide) -> [f64; 4] {

@@ -2,7 +2,7 @@
 
 use super::{Frame, Pile};
 use crate::collide::Manifold;
-use crate::contact::free::Free;
+use crate::contact::free::{Free, predict_all};
 use crate::contact::problem::Law;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
 use crate::mechanism::{Hat, Mechanism};
@@ -120,12 +120,13 @@ impl Contacts {
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
             let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
-            pile.add_contact(m, manifold, bodies, self.drift_at(world, manifold, bodies));
+            pile.add_contact(m, manifold, bodies, self.drifts(world, manifold));
             for point in manifold.points() {
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);
             }
         }
+        pile.prepare(&world.collisions.manifolds, |manifold, at| drift_at(world, manifold, at));
         for &m in &island.mechanisms {
             let mechanism = &mechanisms[m as usize];
             let (first, movable) = (self.first_coordinate[m as usize], mechanism.movable_bodies().len());
@@ -149,16 +150,12 @@ impl Contacts {
         (unit != NONE).then(|| self.first_coordinate[unit as usize] + local)
     }
 
-    /// The velocity of b against a at every point, of bodies that nothing here moves.
-    pub(in crate::contact) fn drift_at(&self, world: &World, manifold: &Manifold, bodies: [Option<u32>; 2]) -> [DVec3; 4] {
-        let mut drift = [DVec3::ZERO; 4];
-        for (slot, sign) in [(manifold.a, -1.0), (manifold.b, 1.0)].into_iter().zip(bodies).filter(|(_, b)| b.is_none()).map(|(s, _)| s) {
-            let Some(body) = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic) else { continue };
-            for (drift, point) in drift.iter_mut().zip(manifold.points()) {
-                *drift += (body.v + body.w.cross(point.position - body.x)) * sign;
-            }
-        }
-        drift
+    /// Whether the user moves one of two bodies that touch.
+    pub(in crate::contact) fn drifts(&self, world: &World, manifold: &Manifold) -> bool {
+        [manifold.a, manifold.b].into_iter().any(|slot| {
+            self.unit[slot as usize] == NONE
+                && world.bodies.at(slot as usize).is_some_and(|b| b.kind == BodyKind::Kinematic)
+        })
     }
 
     /// Gives the impulses to the memory of the contact points and to bounded rows.
@@ -214,8 +211,8 @@ impl Contacts {
         for state in &mut self.states[first_state..] {
             let body = self.first_coordinate[self.unit[state.slot as usize] as usize];
             state.u = pile.velocities(body, h).1;
-            state.predict(h);
         }
+        predict_all(&mut self.states[first_state..], h);
         closings.iter().all(Option::is_some)
     }
 
@@ -245,6 +242,15 @@ impl Contacts {
             state.advance(&world.bodies, world.gravity, h, self.pushed[unit as usize]);
         }
     }
+}
+
+/// The velocity of b against a at a place, of those of the two that the user moves.
+pub(in crate::contact) fn drift_at(world: &World, manifold: &Manifold, at: DVec3) -> DVec3 {
+    let of = |slot: u32| {
+        let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
+        body.map_or(DVec3::ZERO, |b| b.v + b.w.cross(at - b.x))
+    };
+    of(manifold.b) - of(manifold.a)
 }
 
 impl Free {

@@ -23,7 +23,8 @@ mod joints;
 use super::problem::Law;
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
-pub(super) use batches::{Batches, Lanes, add_lanes, gather, push, rate};
+pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
+pub(super) use island::drift_at;
 use glam::{DMat3, DVec3};
 use joints::Joints;
 
@@ -49,6 +50,11 @@ pub(super) struct Frame {
     /// Angular rows to hat coordinates: R I^(−½).
     pub whitening: DMat3,
     pub inv_sqrt_mass: f64,
+}
+
+impl Frame {
+    /// Nothing that moves.
+    const NOTHING: Frame = Frame { x: DVec3::ZERO, whitening: DMat3::ZERO, inv_sqrt_mass: 0.0 };
 }
 
 /// A row of one impulse between two bodies of a mechanism that has bounds: a limit, dry friction or a motor.
@@ -117,9 +123,14 @@ impl Pile {
         self.joints.add(mechanism, first);
     }
 
-    /// Adds a contact; bodies are `None` where nothing moves, and `drift` is the velocity that those give its points.
-    pub fn add_contact(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drift: [DVec3; 4]) {
-        self.batches.add(number, manifold, bodies, drift, &self.frames);
+    /// Adds a contact; bodies are `None` where nothing moves, `drifts` says whether the user moves one.
+    pub fn add_contact(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
+        self.batches.add(number, manifold, bodies, drifts);
+    }
+
+    /// Puts the contacts into lanes; see [`Batches::prepare`].
+    pub fn prepare(&mut self, manifolds: &[Manifold], drift: impl Fn(&Manifold, DVec3) -> DVec3) {
+        self.batches.prepare(manifolds, &self.frames, f64::from(SUBSTEPS), true, drift);
     }
 
     pub fn add_bounded(&mut self, bodies: [Option<u32>; 2], rows: [Hat; 2], law: Law, b: f64, compliance: f64, guess: f64) {
@@ -153,7 +164,6 @@ impl Pile {
         let n = f64::from(SUBSTEPS);
         let h_s = h / n;
         self.joints.prepare(mechanisms);
-        self.batches.prepare(n, true);
         let mut outcome = Outcome::default();
         for _ in 0..SUBSTEPS {
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
@@ -247,7 +257,7 @@ impl Pile {
 
     /// Calls `visit` with every manifold, its points' numbers and their impulses (normal, and across it as a vector).
     pub fn each_impulse(&self, visit: impl FnMut(u32, usize, f64, DVec3)) {
-        self.batches.each_impulse(visit);
+        self.batches.each_total(visit);
     }
 
     /// Impulses of bounded rows, in the order in which they were added.
