@@ -21,6 +21,13 @@ pub(crate) const CLIP_TOLERANCE: f64 = 1e-4;
 /// Edges closer to parallel than this (sine) give no axis: a face axis is as good.
 const PARALLEL: f64 = 1e-3;
 
+/// Cosine of the angle between a face axis and an edge axis up to which faces touch.
+const NEARLY_PARALLEL: f64 = 0.99;
+
+/// In parts of the smallest half edge: overlaps and gaps up to which they do, and how much deeper they may be than the edges.
+const SHALLOW: f64 = 0.1;
+const FACE_FIRST: f64 = 5e-3;
+
 /// What became of two boxes.
 pub(crate) struct BoxTouch {
     /// Largest separation over the axes tried: a lower bound of the distance if positive.
@@ -28,6 +35,10 @@ pub(crate) struct BoxTouch {
     /// The nearest features are not those of the axis.
     pub needs_search: bool,
 }
+
+/// Corners of a face that is within reach count up to this much farther, m: while one corner is pushed out or lands, the body
+/// turns about it, and the others come down within the same step.
+pub(crate) const SPREAD: f64 = 0.02;
 
 /// Fills `touch` with the contact of two boxes within `reach`.
 pub(crate) fn touch(
@@ -77,10 +88,13 @@ pub(crate) fn touch(
         }
         _ => edges(axis - 6, a, b, &columns, t, separation, touch),
     }
+    // where faces are taken for crossed edges, none is deeper than those are
+    touch.points.iter_mut().for_each(|p| p.1 = p.1.max(separation));
     let smallest = touch.points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
     touch.reduce();
     // the deepest corner is beside the face: something else is nearer
-    let missed = smallest > separation + CLIP_TOLERANCE.min(1e-3 * a.min_element().min(b.min_element()));
+    let size = a.min_element().min(b.min_element());
+    let missed = smallest > separation + CLIP_TOLERANCE.min(1e-3 * size);
     BoxTouch { separation, needs_search: missed }
 }
 
@@ -130,10 +144,14 @@ fn search(
     t_in_b: DVec3,
     memory: &mut AxisMemory,
 ) -> (f64, f64) {
+    let smallest = a.min_element().min(b.min_element());
     // an edge axis must be better than a face axis by this much: face contacts have area
-    let bias = 1e-5_f64.min(1e-3 * a.min_element().min(b.min_element()));
-    let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let bias = 1e-5_f64.min(1e-3 * smallest);
+    let (mut best, mut second, mut face) = (f64::NEG_INFINITY, f64::NEG_INFINITY, (f64::NEG_INFINITY, 0));
     for axis in 0..15 {
+        if axis == 6 {
+            face = (best, memory.axis);
+        }
         let Some(separation) = axis_separation(axis, a, b, columns, abs, t, t_in_b) else { continue };
         let value = if axis >= 6 { separation - bias } else { separation };
         if value > best {
@@ -144,8 +162,25 @@ fn search(
             second = value;
         }
     }
-    let separation = if memory.axis >= 6 { best + bias } else { best };
-    (separation, best - second)
+    if memory.axis < 6 {
+        return (best, best - second);
+    }
+    let edge = best + bias;
+    // two faces that are nearly parallel touch with their faces, even where crossed edges separate a little more: one point
+    // cannot hold what lies on another, which would rock from corner to corner
+    let shallow = edge.abs() < SHALLOW * smallest;
+    if shallow && face.0 > edge - FACE_FIRST * smallest && aligned(memory.axis as usize - 6, face.1 as usize, columns) {
+        memory.axis = face.1;
+        return (edge, 0.0);
+    }
+    (edge, best - second)
+}
+
+/// Whether the axis of crossed edges is nearly that of a face.
+fn aligned(edges: usize, face: usize, columns: &[DVec3; 3]) -> bool {
+    let n = if face < 3 { unit(face) } else { columns[face - 3] };
+    let axis = unit(edges / 3).cross(columns[edges % 3]);
+    axis.dot(n).abs() > NEARLY_PARALLEL * axis.length()
 }
 
 /// Clips the face of the incident box that looks against the reference face (axis k, side s) and reports what lies
@@ -177,7 +212,7 @@ fn clip(
     }
     for x in &polygon[..count] {
         let gap = s * x[k] - reference[k];
-        if gap <= reach {
+        if gap <= reach + SPREAD {
             found(*x, gap);
         }
     }

@@ -7,7 +7,7 @@
 //! The features are polygons, edges or corners. They are seen along the axis, overlapped, and every corner of the
 //! overlap gets its own gap. Frame of a throughout: b is turned by `r` and lies at `t`.
 
-use super::boxes::CLIP_TOLERANCE;
+use super::boxes::{CLIP_TOLERANCE, SPREAD};
 use super::core::{Core, Feature};
 use super::manifold::Touch;
 use super::parry::{Distances, Nearness};
@@ -329,7 +329,7 @@ fn along(pair: &Pair, ra: f64, rb: f64, n: DVec3, reach: f64, work: &mut Workspa
     let radii = ra + rb;
     let mut found = |core_a: DVec3, core_b: DVec3| {
         let gap = (core_b - core_a).dot(n) - radii;
-        if gap <= reach {
+        if gap <= reach + SPREAD {
             touch.points.push((0.5 * (core_a + core_b + n * (ra - rb)), gap));
         }
     };

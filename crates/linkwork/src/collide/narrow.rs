@@ -128,7 +128,8 @@ fn crossed(a: DVec3, b: DVec3) -> bool {
 
 /// Two capsules that do not lie alongside: the nearest points of their axes. The pair that piles of links have most of.
 fn capsules(a: (f64, f64, &Place), b: (f64, f64, &Place), reach: f64, out: &mut Touches) -> f64 {
-    let axis = |(half, _, place): (f64, f64, &Place)| (place.x - place.r.z_axis * half, place.x + place.r.z_axis * half);
+    let axis =
+        |(half, _, place): (f64, f64, &Place)| (place.x - place.r.z_axis * half, place.x + place.r.z_axis * half);
     let (on_a, on_b) = convex::nearest_on_segments(axis(a), axis(b));
     let d = on_b - on_a;
     let length = d.length();

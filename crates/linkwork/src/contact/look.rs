@@ -313,7 +313,7 @@ impl Contacts {
     }
 
     /// Where a body will be.
-    fn end(&self, world: &World, mechanisms: &[Mechanism], slot: u32, h: f64) -> Placed {
+    pub(super) fn end(&self, world: &World, mechanisms: &[Mechanism], slot: u32, h: f64) -> Placed {
         let unit = self.unit[slot as usize];
         if unit == NONE {
             let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());

@@ -23,8 +23,8 @@ mod solve;
 mod sweeps;
 
 pub(crate) use listing::Touch;
-pub(crate) use quiet::Resting;
 pub use listing::{Contact, ContactEvent};
+pub(crate) use quiet::Resting;
 
 use crate::collide::{ContactPoint, Manifold, PlacedBody};
 use crate::joint::Motion;

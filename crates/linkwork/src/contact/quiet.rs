@@ -107,7 +107,10 @@ impl Contacts {
         let same = matrix.bodies.iter().copied().eq(island.free.iter().map(|&k| free[k as usize]));
         let plain = |m: &u32| {
             let material = &world.collisions.manifolds[*m as usize].material;
-            material.softness.is_none() && material.rolling == 0.0 && material.spinning == 0.0 && material.restitution == 0.0
+            material.softness.is_none()
+                && material.rolling == 0.0
+                && material.spinning == 0.0
+                && material.restitution == 0.0
         };
         let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
         if !same || !island.mechanisms.is_empty() || self.solver != ContactSolver::Newton {
@@ -168,7 +171,8 @@ impl Contacts {
             let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));
             let heavier: [f64; 4] = std::array::from_fn(|l| mass(bodies[0][l]).max(mass(bodies[1][l])));
             let k = f64x4::new(heavier.map(|m| contact_stiffness(m, gravity)));
-            let (rest_stiffness, rest_load) = (k * f64x4::splat(h * (h + RELAXATION)), k * f64x4::splat(h * REST_DEPTH));
+            let (rest_stiffness, rest_load) =
+                (k * f64x4::splat(h * (h + RELAXATION)), k * f64x4::splat(h * REST_DEPTH));
             for point in points {
                 let load = point.impulse[0].max(rest_load);
                 // as `under_load`: to the power of ¾ of what exceeds the load of rest

@@ -30,6 +30,8 @@ pub(super) struct ContactScratch {
     /// Columns of Q, movable bodies × 6 each.
     basis: Vec<Vec<Hat>>,
     pub pushed: Vec<Hat>,
+    /// Poses at the start of the step, while others are tried.
+    pub start: Vec<Placed>,
     /// Velocities and joint impulses without what touches.
     pub kicked: Vec<Hat>,
     pub kicked_impulse: Vec<f64>,

@@ -3,14 +3,21 @@
 //! Between the kick and the move every sweep of the pile ends with u −= Ĵᵀ A⁻¹ (Ĵu + drift): [`Mechanism::project_velocities`]
 //! for one, [`Mechanism::project_lanes`] for four that are laid out alike.
 
-use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
+use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND};
 use crate::linalg::Factor;
 use crate::linalg::kernels::with_size;
-use crate::math::Placed;
+use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use crate::report::StepKind;
 use glam::{DMat3, DVec3};
 use wide::f64x4;
+
+/// How far a body may turn in a step of a pile, rad; beyond, turns could not be told from each other.
+const SPIN_IN_PILE: f64 = 3.0;
+/// Newton steps that close joints where the rows of the start do not.
+const MOST_PROJECTIONS: u32 = 10;
+/// Turn in one of them at most, rad.
+const FARTHEST_TURN: f64 = 0.5;
 
 /// Jacobian, factor and drift of a mechanism's joints.
 #[derive(Clone, Copy)]
@@ -80,13 +87,7 @@ impl Mechanism {
     }
 
     /// The same for four mechanisms that are laid out as this one; `rhs` holds their drifts, then their impulses.
-    pub(crate) fn project_lanes(
-        &self,
-        jacobian: &[f64x4],
-        factor: &[f64x4],
-        rhs: &mut [f64x4],
-        u: &mut [[f64x4; 6]],
-    ) {
+    pub(crate) fn project_lanes(&self, jacobian: &[f64x4], factor: &[f64x4], rhs: &mut [f64x4], u: &mut [[f64x4; 6]]) {
         let Factor::Block(pattern) = &self.layout.factor else { return };
         let zero = f64x4::splat(0.0);
         for node in &self.layout.nodes {
@@ -128,17 +129,66 @@ impl Mechanism {
     }
 
     /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far; `None` if they cannot be closed so.
-    pub(crate) fn predict_in_pile(&mut self, h: f64, params: &StepParams, mean: &[Hat], impulses: &[f64]) -> Option<u32> {
+    pub(crate) fn predict_in_pile(
+        &mut self,
+        h: f64,
+        params: &StepParams,
+        mean: &[Hat],
+        impulses: &[f64],
+    ) -> Option<u32> {
         self.u.copy_from_slice(mean);
         self.impulse.copy_from_slice(&self.contact.kicked_impulse);
         self.impulse.iter_mut().zip(impulses).for_each(|(p, d)| *p += d);
         self.contact.with_contacts.clone_from(&self.u);
         self.contact.answered.clone_from(&self.impulse);
         self.predict_outside(h);
-        match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND) {
+        match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE) {
             Some(_) => None,
-            None => self.close_positions(h, params.joint_tolerance),
+            None => self
+                .close_positions(h, params.joint_tolerance)
+                .or_else(|| self.close_by_projection(h, params.joint_tolerance)),
         }
+    }
+
+    /// Closes the joints at the predicted poses by Newton's method with the rows there, and the least motion. What falls in
+    /// a heap turns too far in a step for the rows of the start; halving the step of the whole heap would cost far more.
+    fn close_by_projection(&mut self, h: f64, tolerance: f64) -> Option<u32> {
+        let mut start = std::mem::take(&mut self.contact.start);
+        start.clone_from(&self.pose);
+        self.u.copy_from_slice(&self.contact.with_contacts);
+        self.impulse.copy_from_slice(&self.contact.answered);
+        self.predict(h);
+        let mut closed = None;
+        for round in 0..MOST_PROJECTIONS {
+            self.measure_errors();
+            let worst = max_abs(self.error.iter().copied());
+            if worst < tolerance {
+                closed = Some(round);
+                break;
+            }
+            if !worst.is_finite() {
+                break;
+            }
+            self.pose.copy_from_slice(&self.next);
+            self.whiten_plainly();
+            self.linearise(h);
+            self.rhs.iter_mut().zip(&self.error).for_each(|(r, c)| *r = -c);
+            self.layout.factor.solve(&mut self.rhs);
+            let mut step = std::mem::take(&mut self.contact.pushed);
+            step.fill([0.0; 6]);
+            Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut step);
+            for (k, d) in step.iter().enumerate() {
+                let i = &self.inertia[k];
+                let shift = DVec3::new(d[0], d[1], d[2]) * i.inv_sqrt_mass;
+                let turn = (DVec3::new(d[3], d[4], d[5]) * i.inv_sqrt).clamp_length_max(FARTHEST_TURN);
+                let at = &self.pose[k];
+                self.next[k] = Placed::new(at.x + shift, rotation::renormalised(at.q * rotation::exp(turn)));
+            }
+            self.contact.pushed = step;
+        }
+        self.pose.copy_from_slice(&start);
+        self.contact.start = start;
+        closed
     }
 
     /// Goes where [`Mechanism::predict_in_pile`] found and takes the velocities that the pile ends with, brought to the joints there.

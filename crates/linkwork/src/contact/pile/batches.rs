@@ -1,6 +1,6 @@
 //! Contacts in batches of four that share no body, one to a lane.
 
-use super::{DEAD_BAND, FASTEST_PUSH, Frame, PUSH_OUT, Wide};
+use super::{DEAD_BAND, Frame, PUSH_OUT, Wide};
 use crate::collide::Manifold;
 use glam::DVec3;
 use wide::f64x4;
@@ -142,7 +142,8 @@ impl Batches {
         drift: &impl Fn(&Manifold, DVec3) -> DVec3,
     ) {
         let of = members.map(|m| manifolds.get(m.number as usize));
-        let normal = in_lanes(of.map(|m| m.map_or([0.0, 0.0, 1.0, 0.0], |m| with_fourth(m.normal, m.material.friction))));
+        let normal =
+            in_lanes(of.map(|m| m.map_or([0.0, 0.0, 1.0, 0.0], |m| with_fourth(m.normal, m.material.friction))));
         let [nx, ny, nz, friction] = normal;
         let restitution = f64x4::new(of.map(|m| m.map_or(0.0, |m| m.material.restitution)));
         let normal = [nx, ny, nz];
@@ -166,7 +167,8 @@ impl Batches {
         let (zero, one, share) = (f64x4::splat(0.0), f64x4::splat(1.0), f64x4::splat(1.0 / n));
         for (p, point) in self.points[first..].iter_mut().enumerate().take(points) {
             let there = of.map(|m| m.and_then(|m| m.points().get(p)));
-            let [x, y, z, gap] = in_lanes(there.map(|q| q.map_or([0.0, 0.0, 0.0, 1.0], |q| with_fourth(q.position, q.gap))));
+            let [x, y, z, gap] =
+                in_lanes(there.map(|q| q.map_or([0.0, 0.0, 0.0, 1.0], |q| with_fourth(q.position, q.gap))));
             let [hx, hy, hz, pressed] =
                 in_lanes(there.map(|q| q.map_or([0.0; 4], |q| with_fourth(q.impulse_t, q.impulse_n))));
             // an empty lane has no rows
@@ -186,7 +188,8 @@ impl Batches {
             }
             // tangents by the largest eigenvalue of their response
             let half = (response[1] - response[3]) * f64x4::splat(0.5);
-            let largest = (response[1] + response[3]) * f64x4::splat(0.5) + (half * half + response[2] * response[2]).sqrt();
+            let largest =
+                (response[1] + response[3]) * f64x4::splat(0.5) + (half * half + response[2] * response[2]).sqrt();
             let invert = |x: f64x4| x.simd_gt(zero).select(one / x, zero);
             point.inverse = [invert(response[0]), invert(largest)];
             point.mobility = response[0];
@@ -230,7 +233,10 @@ impl Batches {
     }
 
     /// The same, with what goes with every point.
-    pub fn with<'a, T>(&'a self, laws: &'a mut [T]) -> impl Iterator<Item = (&'a [[u32; 4]; 2], &'a [Point], &'a mut [T])> {
+    pub fn with<'a, T>(
+        &'a self,
+        laws: &'a mut [T],
+    ) -> impl Iterator<Item = (&'a [[u32; 4]; 2], &'a [Point], &'a mut [T])> {
         let mut rest = laws;
         self.batches.iter().map(move |b| {
             let (now, later) = std::mem::take(&mut rest).split_at_mut(b.points as usize);
@@ -289,8 +295,8 @@ impl Batches {
         }
     }
 
-    /// Sets the velocities along the normals that are wanted.
-    pub fn aim(&mut self, h_s: f64, biased: bool) {
+    /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.
+    pub fn aim(&mut self, h_s: f64, biased: bool, fastest: f64) {
         let (band, inverse) = (f64x4::splat(DEAD_BAND), f64x4::splat(1.0 / h_s));
         let zero = f64x4::splat(0.0);
         for p in self.points_in_use() {
@@ -298,7 +304,7 @@ impl Batches {
             p.target = -open * inverse;
             if biased {
                 let deep = (-p.now - band).max(zero);
-                p.target += (deep * inverse * f64x4::splat(PUSH_OUT)).min(f64x4::splat(FASTEST_PUSH));
+                p.target += (deep * inverse * f64x4::splat(PUSH_OUT)).min(f64x4::splat(fastest));
             }
         }
     }

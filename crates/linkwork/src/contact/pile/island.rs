@@ -17,6 +17,12 @@ const PILE_FREEDOMS: usize = 50;
 /// Freedoms from which on they are one whatever the units.
 const LARGE: usize = 200;
 
+/// How far bodies may pass along each other, or the ends of a turning one bend off, before their contacts are doubted, m.
+const PASSING: f64 = 5e-3;
+const TURNING: f64 = 3e-4;
+/// How much deeper than foreseen asks for a smaller step, m.
+const DEEPER: f64 = 1e-3;
+
 impl Contacts {
     /// Whether an island is so many things with joints that touch each other that they are swept over: what they do while they
     /// tumble changes from step to step, and Newton's method would start anew in each.
@@ -70,8 +76,11 @@ impl Contacts {
         report.residual = report.residual.max(outcome.residual);
         self.take_impulses(&pile, island, world, mechanisms);
         let advanced = self.predict_pile(&pile, island, mechanisms, first_state, params);
-        let outruns = may_halve && self.outruns_its_reach(island, world, mechanisms, h);
-        if outruns || may_halve && !advanced {
+        let misses = may_halve
+            && (!advanced
+                || self.ends_too_deep(island, world, mechanisms, h)
+                || self.outruns_its_reach(island, world, mechanisms, h));
+        if misses {
             self.states.truncate(first_state);
             island.pile = pile;
             return false;
@@ -126,7 +135,7 @@ impl Contacts {
                 report.penetration = report.penetration.max(-point.gap);
             }
         }
-        pile.prepare(&world.collisions.manifolds, |manifold, at| drift_at(world, manifold, at));
+        pile.prepare(&world.collisions.manifolds, mechanisms, |manifold, at| drift_at(world, manifold, at));
         for &m in &island.mechanisms {
             let mechanism = &mechanisms[m as usize];
             let (first, movable) = (self.first_coordinate[m as usize], mechanism.movable_bodies().len());
@@ -216,6 +225,35 @@ impl Contacts {
         closings.iter().all(Option::is_some)
     }
 
+    /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
+    fn ends_too_deep(&self, island: &Island, world: &mut World, mechanisms: &[Mechanism], h: f64) -> bool {
+        let mut last = (NONE, NONE);
+        island.manifolds.iter().any(|&m| {
+            let manifold = world.collisions.manifolds[m as usize];
+            let pair = (manifold.collider_a, manifold.collider_b);
+            if pair == last || !self.passes_by(world, mechanisms, &manifold, h) {
+                return false;
+            }
+            last = pair;
+            let depth = manifold.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
+            let (a, b) = (self.end(world, mechanisms, manifold.a, h), self.end(world, mechanisms, manifold.b, h));
+            let touches = world.collisions.look_ahead(&manifold, &a, &b, 0.0);
+            touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER)
+        })
+    }
+
+    fn passes_by(&self, world: &World, mechanisms: &[Mechanism], manifold: &Manifold, h: f64) -> bool {
+        let sides = [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)];
+        let [a, b] = sides.map(|(slot, _)| self.motion(world, mechanisms, slot));
+        let across = (b.v - a.v).reject_from_normalized(manifold.normal).length_squared();
+        let turns = |w: DVec3, collider: u32| {
+            let angle = h * w.length();
+            // a plane has no size, and does not turn
+            angle > 0.0 && 0.5 * angle * angle * world.collisions.sweep(collider) > TURNING
+        };
+        h * h * across > PASSING * PASSING || turns(a.w, sides[0].1) || turns(b.w, sides[1].1)
+    }
+
     fn finish_pile(
         &mut self,
         pile: &Pile,
@@ -260,4 +298,3 @@ impl Free {
         Frame { x: self.pose.x, whitening, inv_sqrt_mass: self.inv_sqrt_mass }
     }
 }
-

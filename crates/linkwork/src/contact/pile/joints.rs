@@ -100,6 +100,11 @@ impl Joints {
         });
     }
 
+    /// Entries of the factors of mechanisms that are solved by themselves.
+    pub fn entries_alone(&self, mechanisms: &[Mechanism]) -> usize {
+        self.singles.iter().map(|s| mechanisms[s.mechanism as usize].layout.factor.entries()).sum()
+    }
+
     /// Brings velocities back to the joints.
     pub fn project(&mut self, mechanisms: &mut [Mechanism], u: &mut [Wide]) {
         for k in 0..self.fours.len() {

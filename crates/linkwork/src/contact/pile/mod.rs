@@ -24,21 +24,30 @@ use super::problem::Law;
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
-pub(super) use island::drift_at;
 use glam::{DMat3, DVec3};
+pub(super) use island::drift_at;
 use joints::Joints;
 
-/// Substeps of a step.
-const SUBSTEPS: u32 = 8;
+/// Substeps of a step, and sweeps of one stage at most.
+#[derive(Clone, Copy)]
+struct Effort {
+    substeps: u32,
+    sweeps: u32,
+}
+
+const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
+/// Where bringing velocities back to the joints of a large mechanism costs more than the sweeps do.
+const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
+/// Entries of the factors of mechanisms that stand alone, from which on they are costly.
+const COSTLY_ENTRIES: usize = 50_000;
 /// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
 const TOLERANCE: f64 = 3e-6;
-/// Sweeps of one stage at most.
-const MOST_SWEEPS: u32 = 6;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
 const DEAD_BAND: f64 = 1e-4;
-/// Part of an overlap that one substep takes out, and the fastest push-out, m/s.
+/// Part of an overlap that one substep takes out, and how far a step pushes at most, m. A corner that is pushed out turns the
+/// others down; they must be within reach then, or what was pushed out here is deeper there.
 const PUSH_OUT: f64 = 0.2;
-const FASTEST_PUSH: f64 = 3.0;
+const FARTHEST_PUSH: f64 = 3e-3;
 
 /// Six coordinates of a body in two lanes of four: linear, none, angular, none.
 pub(super) type Wide = [f64; 8];
@@ -88,6 +97,13 @@ pub(super) struct Pile {
     batches: Batches,
     joints: Joints,
     bounded: Vec<BoundedRow>,
+    effort: Effort,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        USUAL
+    }
 }
 
 pub(super) fn widen(u: &Hat) -> Wide {
@@ -129,13 +145,28 @@ impl Pile {
     }
 
     /// Puts the contacts into lanes; see [`Batches::prepare`].
-    pub fn prepare(&mut self, manifolds: &[Manifold], drift: impl Fn(&Manifold, DVec3) -> DVec3) {
-        self.batches.prepare(manifolds, &self.frames, f64::from(SUBSTEPS), true, drift);
+    pub fn prepare(
+        &mut self,
+        manifolds: &[Manifold],
+        mechanisms: &[Mechanism],
+        drift: impl Fn(&Manifold, DVec3) -> DVec3,
+    ) {
+        self.joints.prepare(mechanisms);
+        self.effort = if self.joints.entries_alone(mechanisms) > COSTLY_ENTRIES { COSTLY } else { USUAL };
+        self.batches.prepare(manifolds, &self.frames, f64::from(self.effort.substeps), true, drift);
     }
 
-    pub fn add_bounded(&mut self, bodies: [Option<u32>; 2], rows: [Hat; 2], law: Law, b: f64, compliance: f64, guess: f64) {
+    pub fn add_bounded(
+        &mut self,
+        bodies: [Option<u32>; 2],
+        rows: [Hat; 2],
+        law: Law,
+        b: f64,
+        compliance: f64,
+        guess: f64,
+    ) {
         let Law::Bounds(low, high) = law else { return };
-        let n = f64::from(SUBSTEPS);
+        let n = f64::from(self.effort.substeps);
         // b is the velocity after the kick, less what is wanted
         let after_kick: f64 = bodies
             .iter()
@@ -143,7 +174,12 @@ impl Pile {
             .filter_map(|(body, row)| body.map(|k| (k as usize, row)))
             .map(|(k, row)| (0..6).map(|s| row[s] * (narrow(&self.u[k])[s] + narrow(&self.kick[k])[s])).sum::<f64>())
             .sum();
-        let mobility: f64 = bodies.iter().zip(&rows).filter(|(b, _)| b.is_some()).map(|(_, r)| r.iter().map(|x| x * x).sum::<f64>()).sum();
+        let mobility: f64 = bodies
+            .iter()
+            .zip(&rows)
+            .filter(|(b, _)| b.is_some())
+            .map(|(_, r)| r.iter().map(|x| x * x).sum::<f64>())
+            .sum();
         let compliance = n * compliance;
         let response = mobility + compliance;
         self.bounded.push(BoundedRow {
@@ -161,11 +197,10 @@ impl Pile {
     /// Advances all velocities over a step of `h`; `mechanisms` are those that were added, by their numbers. What meets slower
     /// than `slow` (m/s) does not bounce.
     pub fn solve(&mut self, mechanisms: &mut [Mechanism], slow: f64, h: f64) -> Outcome {
-        let n = f64::from(SUBSTEPS);
+        let n = f64::from(self.effort.substeps);
         let h_s = h / n;
-        self.joints.prepare(mechanisms);
         let mut outcome = Outcome::default();
-        for _ in 0..SUBSTEPS {
+        for _ in 0..self.effort.substeps {
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
@@ -184,7 +219,7 @@ impl Pile {
         }
         if self.batches.bounces() {
             self.batches.aim_bounces(slow);
-            for _ in 0..MOST_SWEEPS {
+            for _ in 0..self.effort.sweeps {
                 let moved = self.batches.sweep(&mut self.u, true);
                 self.joints.project(mechanisms, &mut self.u);
                 outcome.sweeps += 1;
@@ -200,13 +235,14 @@ impl Pile {
     /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.
     fn stage(&mut self, mechanisms: &mut [Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
         let mut sweeps = 0;
-        self.batches.aim(h_s, biased);
+        let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
+        self.batches.aim(h_s, biased, fastest);
         loop {
             let mut moved = self.sweep_bounded();
             moved = moved.max(self.batches.sweep(&mut self.u, !biased));
             self.joints.project(mechanisms, &mut self.u);
             sweeps += 1;
-            if sweeps >= MOST_SWEEPS || moved * h_s < TOLERANCE {
+            if sweeps >= self.effort.sweeps || moved * h_s < TOLERANCE {
                 return (sweeps, moved);
             }
         }
