@@ -5,7 +5,7 @@ use crate::error::StepError;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
-use crate::params::StepParams;
+use crate::params::{Method, StepParams};
 use crate::particle::couple;
 use crate::report::StepReport;
 use crate::world::World;
@@ -193,6 +193,8 @@ impl Scratch {
             self.laid_out_for = Some(key);
         }
         for mechanism in &mut self.mechanisms {
+            // what is done before a step, or without one, is done directly
+            mechanism.method = Method::Direct;
             choice::settle(mechanism, world);
         }
     }
