@@ -9,7 +9,53 @@ use super::super::{Hat, Mechanism};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HatRow {
     sides: [Option<(u32, Hat)>; 2],
-    mobility: f64,
+    pub mobility: f64,
+}
+
+impl HatRow {
+    /// Its rate at the velocities of movable bodies.
+    pub fn rate(&self, u: &[Hat]) -> f64 {
+        let on = |(body, hat): &(u32, Hat)| (0..6).map(|s| hat[s] * u[*body as usize][s]).sum::<f64>();
+        self.sides.iter().flatten().map(on).sum()
+    }
+
+    /// Adds the velocities that an impulse of it gives.
+    pub fn push(&self, impulse: f64, u: &mut [Hat]) {
+        for (body, hat) in self.sides.iter().flatten() {
+            let u = &mut u[*body as usize];
+            (0..6).for_each(|s| u[s] += impulse * hat[s]);
+        }
+    }
+}
+
+/// A bounded row at the present velocities: by how much it is wrong, its bounds, and how it gives way.
+pub(super) struct Aimed {
+    pub wrong: f64,
+    lo: f64,
+    hi: f64,
+    pub give: f64,
+}
+
+impl Aimed {
+    /// What takes a velocity out, within the bounds of the sum.
+    pub fn change(&self, x: f64, mobility: f64) -> f64 {
+        let response = mobility + self.give;
+        if response <= 0.0 || self.lo > self.hi {
+            return -x;
+        }
+        (x - self.wrong / response).clamp(self.lo, self.hi) - x
+    }
+
+    /// Whether it would stay within its bounds.
+    pub fn is_free(&self, x: f64, mobility: f64) -> bool {
+        let response = mobility + self.give;
+        let to = x - self.wrong / response;
+        response > 0.0 && to > self.lo && to < self.hi
+    }
+
+    pub fn clamped(&self, x: f64) -> f64 {
+        if self.lo > self.hi { 0.0 } else { x.clamp(self.lo, self.hi) }
+    }
 }
 
 impl Mechanism {
@@ -76,44 +122,56 @@ impl Mechanism {
         }
     }
 
-    fn push_bounded_row(&mut self, k: usize, impulse: f64) {
-        if impulse == 0.0 {
-            return;
+    pub(super) fn push_bounded_row(&mut self, k: usize, impulse: f64) {
+        if impulse != 0.0 {
+            self.iterative.bounded[k].push(impulse, &mut self.u);
         }
-        for (body, hat) in self.iterative.bounded[k].sides.into_iter().flatten() {
-            let u = &mut self.u[body as usize];
-            (0..6).for_each(|s| u[s] += impulse * hat[s]);
+    }
+
+    /// A bounded row at the end of the step, over which it acts for a time `share`.
+    pub(super) fn aimed_first(&self, k: usize, h: f64, share: f64) -> Aimed {
+        let b = self.layout.bounded[k];
+        let most = self.bounded_most(k) * share;
+        let aimed = |wrong: f64| Aimed { wrong, lo: -most, hi: most, give: 0.0 };
+        match self.bounded.laws[k] {
+            Law::Limit(_) => {
+                let q = self.coordinate_at_next(b.model, b.coordinate, b.a, b.b);
+                match self.bounded.limit_bound(k, q - self.bounded.value[k]) {
+                    Some(bound) => {
+                        let (lo, hi) = self.bounded.limit_sign(k, bound);
+                        Aimed { wrong: (q - bound) / h, lo, hi, give: 0.0 }
+                    }
+                    None => Aimed { wrong: 0.0, lo: 0.0, hi: 0.0, give: 0.0 },
+                }
+            }
+            Law::Friction(_) => aimed(self.bounded_rate(k)),
+            Law::Velocity { target, .. } => aimed(self.bounded_rate(k) - target),
+            Law::Servo { law, .. } => {
+                let q = self.coordinate_at_next(b.model, b.coordinate, b.a, b.b);
+                let (value, incoming) = (self.bounded.value[k], self.bounded.incoming[k]);
+                let wrong = law.position_residual(value, incoming, q, self.bounded.first[k], h);
+                Aimed { give: law.compliance, ..aimed(wrong) }
+            }
         }
+    }
+
+    /// A bounded row after the move.
+    pub(super) fn aimed_second(&self, k: usize, h: f64, joint_tolerance: f64) -> Aimed {
+        let (wrong, lo, hi) = self.bounded.second_law(k, self.bounded_rate(k), h, joint_tolerance);
+        let give = if let Law::Servo { law, .. } = self.bounded.laws[k] { law.compliance } else { 0.0 };
+        Aimed { wrong: wrong + give * self.bounded.second[k], lo, hi, give }
     }
 
     /// Sets one bounded row right at the end of the step, where its impulse may; returns by how much it was wrong, m or rad.
     pub(super) fn close_bounded(&mut self, k: usize, h: f64, share: f64, tolerance: f64) -> f64 {
-        let b = self.layout.bounded[k];
-        let x = self.bounded.first[k];
-        let most = self.bounded_most(k) * share;
-        let mut response = self.iterative.bounded[k].mobility;
-        let (wrong, lo, hi) = match self.bounded.laws[k] {
-            Law::Limit(_) => {
-                let q = self.coordinate_at_next(b.model, b.coordinate, b.a, b.b);
-                let Some(bound) = self.bounded.limit_bound(k, q - self.bounded.value[k]) else { return 0.0 };
-                let (lo, hi) = self.bounded.limit_sign(k, bound);
-                ((q - bound) / h, lo, hi)
-            }
-            Law::Friction(_) => (self.bounded_rate(k), -most, most),
-            Law::Velocity { target, .. } => (self.bounded_rate(k) - target, -most, most),
-            Law::Servo { law, .. } => {
-                response += law.compliance;
-                let q = self.coordinate_at_next(b.model, b.coordinate, b.a, b.b);
-                (law.position_residual(self.bounded.value[k], self.bounded.incoming[k], q, x, h), -most, most)
-            }
-        };
-        let change = bounded_change(x, wrong, response, lo, hi);
-        let missed = change.abs() * self.iterative.bounded[k].mobility * h;
+        let mobility = self.iterative.bounded[k].mobility;
+        let change = self.aimed_first(k, h, share).change(self.bounded.first[k], mobility);
+        let missed = change.abs() * mobility * h;
         if missed <= tolerance {
             return missed;
         }
         self.iterative.joint_solves += 1;
-        self.bounded.first[k] = x + change;
+        self.bounded.first[k] += change;
         self.push_bounded_row(k, change);
         for (body, _) in self.iterative.bounded[k].sides.into_iter().flatten() {
             self.moved(body as usize, h);
@@ -123,25 +181,10 @@ impl Mechanism {
 
     /// Sets the velocity of one bounded row right after the move, where its impulse may; returns by how much it was wrong.
     pub(super) fn stop_bounded(&mut self, k: usize, h: f64, joint_tolerance: f64) -> f64 {
-        let x = self.bounded.second[k];
-        let rate = self.bounded_rate(k);
-        let (mut wrong, lo, hi) = self.bounded.second_law(k, rate, h, joint_tolerance);
-        let mut response = self.iterative.bounded[k].mobility;
-        if let Law::Servo { law, .. } = self.bounded.laws[k] {
-            wrong += law.compliance * x;
-            response += law.compliance;
-        }
-        let change = bounded_change(x, wrong, response, lo, hi);
-        self.bounded.second[k] = x + change;
+        let mobility = self.iterative.bounded[k].mobility;
+        let change = self.aimed_second(k, h, joint_tolerance).change(self.bounded.second[k], mobility);
+        self.bounded.second[k] += change;
         self.push_bounded_row(k, change);
-        change.abs() * self.iterative.bounded[k].mobility
+        change.abs() * mobility
     }
-}
-
-/// What takes a velocity out, within the bounds of the sum.
-fn bounded_change(x: f64, wrong: f64, response: f64, lo: f64, hi: f64) -> f64 {
-    if response <= 0.0 || lo > hi {
-        return -x;
-    }
-    (x - wrong / response).clamp(lo, hi) - x
 }

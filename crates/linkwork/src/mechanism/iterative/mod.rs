@@ -18,6 +18,7 @@
 
 mod block;
 mod bounded;
+mod conjugate;
 mod contact;
 mod position;
 mod projection;
@@ -44,7 +45,12 @@ pub(crate) const PROMISED: f64 = 1e-3;
 const TOO_OPEN: f64 = 2e-4;
 /// Sweeps in which ε rises to 1 (the paper: always fewer than ten), and most sweeps of each stage.
 const RAMP: u32 = 3;
-const MOST_SWEEPS: u32 = 200;
+const FEW_SWEEPS: u32 = 9;
+const MOST_SWEEPS: u32 = 300;
+/// How far below the tolerance conjugate gradients go, for what is not linear; and what of an error must be left after them to say
+/// that they do not help.
+const ACCELERATED: f64 = 0.3;
+const STALLED: f64 = 0.7;
 /// Velocities are closed to this part of what the closing of positions would make of them.
 const STOPPED: f64 = 0.1;
 
@@ -79,6 +85,7 @@ pub(super) struct IterativeScratch {
     compliance: Vec<f64>,
     offset: Vec<f64>,
     bounded: Vec<bounded::HatRow>,
+    conjugate: conjugate::Conjugate,
     /// What the last step remembered.
     memory: Memory,
     first: Vec<f64>,

@@ -14,7 +14,7 @@ use super::super::Mechanism;
 use super::super::layout::{BoundedKind, Node, Source};
 use super::block::{self, Rows, Square};
 use super::velocity::Answering;
-use super::{MOST_SWEEPS, RAMP, Swept, Worst};
+use super::{ACCELERATED, FEW_SWEEPS, MOST_SWEEPS, RAMP, STALLED, Swept, Worst};
 use crate::joint::MAX_ROWS;
 use crate::joint::rows::Row;
 use crate::math::{Placed, rotation};
@@ -28,6 +28,8 @@ const DONE: f64 = 1e-2;
 /// The smaller part of a line cut in the golden section, and how often it is cut: to a hundredth.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 const CUTS: u32 = 9;
+/// What a Newton step of all joints may leave of the error, for it is not linear.
+const NEWTON: f64 = 0.05;
 /// The step at which tolerances are meant.
 const FRAME: f64 = 1.0 / 60.0;
 
@@ -52,36 +54,104 @@ struct Line {
 }
 
 impl Mechanism {
-    /// Sweeps to and fro over joints and bounded rows until all are closed to `tolerance` at the end of the step, adding to
-    /// `impulse`, to the impulses of the first half of bounded rows, and to the velocities; `next` follows.
+    /// Closes joints and bounded rows to `tolerance` at the end of the step, adding to `impulse`, to the impulses of the first half
+    /// of bounded rows, and to the velocities; `next` follows. By sweeps to and fro, and if those do not do, by conjugate
+    /// gradients over sweeps, each time followed by a sweep.
     pub(super) fn sweep_positions(&mut self, h: f64, bounds: Bounds, tolerance: f64) -> Swept {
         self.restart_sweeps();
-        let count = self.layout.nodes.len();
         let mut swept = Swept::default();
-        while swept.sweeps < MOST_SWEEPS {
+        while swept.sweeps < FEW_SWEEPS {
             let epsilon = (f64::from(swept.sweeps + 1) / f64::from(RAMP)).min(1.0);
-            let mut worst = Worst::default();
-            for k in 0..count {
-                let n = if swept.sweeps % 2 == 0 { k } else { count - 1 - k };
-                let node = self.layout.nodes[n];
-                if !node.source.is_internal() && !self.is_seen_closed(n, &node) {
-                    worst.note(self.close_joint(n, &node, h, epsilon, tolerance));
-                }
-            }
-            for k in 0..self.layout.bounded.len() {
-                worst.note(match bounds {
-                    Bounds::All(share) => self.close_bounded(k, h, share, tolerance),
-                    Bounds::Limits if self.layout.bounded[k].kind != BoundedKind::Limit => 0.0,
-                    Bounds::Limits => self.close_bounded(k, h, h, tolerance),
-                });
-            }
-            swept.worst = worst.0;
+            swept.worst = self.sweep_positions_once(swept.sweeps % 2 == 1, epsilon, h, bounds, tolerance);
             if swept.worst <= tolerance || !swept.worst.is_finite() {
-                break;
+                return swept;
             }
             swept.sweeps += 1;
         }
+        if self.iterative.inverted != Some(Answering::All) {
+            self.invert_joints(Answering::All);
+        }
+        let mut best = f64::INFINITY;
+        while swept.sweeps < MOST_SWEEPS && swept.worst <= STALLED * best {
+            best = swept.worst;
+            swept.sweeps += self.accelerate_positions(h, bounds, tolerance, best, MOST_SWEEPS - swept.sweeps);
+            for back in [false, true] {
+                swept.worst = self.sweep_positions_once(back, 1.0, h, bounds, tolerance);
+                swept.sweeps += 1;
+                if swept.worst <= tolerance || !swept.worst.is_finite() {
+                    return swept;
+                }
+            }
+        }
         swept
+    }
+
+    /// One sweep; returns the largest error that it met.
+    fn sweep_positions_once(&mut self, back: bool, epsilon: f64, h: f64, bounds: Bounds, tolerance: f64) -> f64 {
+        let count = self.layout.nodes.len();
+        let mut worst = Worst::default();
+        for k in 0..count {
+            let n = if back { count - 1 - k } else { k };
+            let node = self.layout.nodes[n];
+            if !node.source.is_internal() && !self.is_seen_closed(n, &node) {
+                worst.note(self.close_joint(n, &node, h, epsilon, tolerance));
+            }
+        }
+        for k in 0..self.layout.bounded.len() {
+            if let Some(share) = self.share_of(k, h, bounds) {
+                worst.note(self.close_bounded(k, h, share, tolerance));
+            }
+        }
+        worst.0
+    }
+
+    /// The time for which a bounded row acts, if it takes part.
+    fn share_of(&self, k: usize, h: f64, bounds: Bounds) -> Option<f64> {
+        match bounds {
+            Bounds::All(share) => Some(share),
+            Bounds::Limits => (self.layout.bounded[k].kind == BoundedKind::Limit).then_some(h),
+        }
+    }
+
+    /// A Newton step of all joints at once with the rows of the start, by conjugate gradients; returns how many sweeps to and fro
+    /// it took.
+    fn accelerate_positions(&mut self, h: f64, bounds: Bounds, tolerance: f64, worst: f64, most: u32) -> u32 {
+        let (rows, bounded) = (self.layout.rows, self.layout.bounded.len());
+        let mut c = std::mem::take(&mut self.iterative.conjugate);
+        c.restart(rows, bounded, self.layout.movable);
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            let (first, count) = (node.row as usize, node.rows as usize);
+            let rates = self.predicted_rates(node, h);
+            (0..count).for_each(|r| c.residual[first + r] = -rates[r]);
+        }
+        for k in 0..bounded {
+            let Some(share) = self.share_of(k, h, bounds) else { continue };
+            let aimed = self.aimed_first(k, h, share);
+            c.free[k] = aimed.is_free(self.bounded.first[k], self.iterative.bounded[k].mobility);
+            c.give[k] = aimed.give;
+            c.residual[rows + k] = if c.free[k] { -aimed.wrong } else { 0.0 };
+        }
+        self.iterative.conjugate = c;
+        let goal = (NEWTON * worst).max(ACCELERATED * tolerance) / h;
+        let iterations = self.solve_conjugate(Answering::All, goal, most);
+        let c = std::mem::take(&mut self.iterative.conjugate);
+        self.impulse.iter_mut().zip(&c.impulse).for_each(|(x, d)| *x += d);
+        for (u, d) in self.u.iter_mut().zip(&c.velocity) {
+            (0..6).for_each(|s| u[s] += d[s]);
+        }
+        for k in (0..bounded).filter(|&k| c.free[k]) {
+            let Some(share) = self.share_of(k, h, bounds) else { continue };
+            let wanted = self.bounded.first[k] + c.impulse[rows + k];
+            let allowed = self.aimed_first(k, h, share).clamped(wanted);
+            self.bounded.first[k] = allowed;
+            self.push_bounded_row(k, allowed - wanted);
+        }
+        self.iterative.conjugate = c;
+        self.iterative.changes += 1;
+        let changes = self.iterative.changes;
+        self.iterative.moved.fill(changes);
+        self.predict(h);
+        iterations
     }
 
     fn restart_sweeps(&mut self) {

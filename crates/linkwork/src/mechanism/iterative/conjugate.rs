@@ -1,0 +1,205 @@
+//! Sweeps accelerated by conjugate gradients, for what sweeps alone close too slowly: long chains, heavy loads on light links,
+//! lattices.
+//!
+//! A sweep to and fro over the joints, from no impulse at all, is a symmetric approximation of A⁻¹ (block Gauss and Seidel), which
+//! is what the conjugate gradients on A = ĴĴᵀ + Γ ask for. No A is set up: Ap = Ĵ(Ĵᵀp) + γp by way of the bodies. One iteration costs
+//! a sweep to and fro and a pass over the rows. Rows that others imply do no harm as long as they do not contradict them.
+//!
+//! Bounded rows take part while they are within their bounds, as further rows after those of the joints.
+
+use super::super::{Hat, Mechanism};
+use super::{Worst, block};
+use super::velocity::{Answering, rows_of};
+
+/// Iterations in which the residual must have halved.
+const PATIENCE: u32 = 40;
+
+/// Working memory; rows are those of the joints and then the bounded ones.
+#[derive(Default)]
+pub(super) struct Conjugate {
+    /// What is still missing of the right side, then what was found: impulses, and velocities by them.
+    pub residual: Vec<f64>,
+    pub impulse: Vec<f64>,
+    pub velocity: Vec<Hat>,
+    /// Of each bounded row: whether it takes part, and how it gives way.
+    pub free: Vec<bool>,
+    pub give: Vec<f64>,
+    answer: Vec<f64>,
+    answer_velocity: Vec<Hat>,
+    direction: Vec<f64>,
+    direction_velocity: Vec<Hat>,
+    product: Vec<f64>,
+}
+
+impl Conjugate {
+    /// Clears the right side for so many rows, bounded rows and bodies; no bounded row takes part yet.
+    pub fn restart(&mut self, rows: usize, bounded: usize, bodies: usize) {
+        for v in [&mut self.residual, &mut self.impulse, &mut self.answer, &mut self.direction, &mut self.product] {
+            v.clear();
+            v.resize(rows + bounded, 0.0);
+        }
+        for v in [&mut self.velocity, &mut self.answer_velocity, &mut self.direction_velocity] {
+            v.clear();
+            v.resize(bodies, [0.0; 6]);
+        }
+        self.free.clear();
+        self.free.resize(bounded, false);
+        self.give.clear();
+        self.give.resize(bounded, 0.0);
+    }
+}
+
+impl Mechanism {
+    /// Finds impulses x with Ax = r, for the r in `conjugate.residual`, until no row misses it by more than `tolerance` (a velocity).
+    /// Returns the iterations. `inverses` must be those of the rows that answer.
+    pub(super) fn solve_conjugate(&mut self, answering: Answering, tolerance: f64, most: u32) -> u32 {
+        debug_assert_eq!(self.iterative.inverted, Some(answering));
+        let mut c = std::mem::take(&mut self.iterative.conjugate);
+        self.sweep_to_and_fro(&mut c, answering);
+        c.direction.copy_from_slice(&c.answer);
+        c.direction_velocity.copy_from_slice(&c.answer_velocity);
+        let mut power = product(&c.residual, &c.answer);
+        let (mut iterations, mut best, mut since) = (0, f64::INFINITY, 0);
+        while iterations < most && power > 0.0 && power.is_finite() {
+            self.multiply(&mut c, answering);
+            let curvature = product(&c.direction, &c.product);
+            // the rest lies in what rows imply of each other
+            if curvature <= 1e-300 {
+                break;
+            }
+            let length = power / curvature;
+            for k in 0..c.impulse.len() {
+                c.impulse[k] += length * c.direction[k];
+                c.residual[k] -= length * c.product[k];
+            }
+            for (v, d) in c.velocity.iter_mut().zip(&c.direction_velocity) {
+                (0..6).for_each(|s| v[s] += length * d[s]);
+            }
+            iterations += 1;
+            let left = self.missing(&c);
+            if !(left > tolerance) {
+                break;
+            }
+            (best, since) = if left < 0.5 * best { (left, 0) } else { (best, since + 1) };
+            if since > PATIENCE {
+                break;
+            }
+            self.sweep_to_and_fro(&mut c, answering);
+            let next = product(&c.residual, &c.answer);
+            let kept = next / power;
+            power = next;
+            for (d, a) in c.direction.iter_mut().zip(&c.answer) {
+                *d = a + kept * *d;
+            }
+            for (d, a) in c.direction_velocity.iter_mut().zip(&c.answer_velocity) {
+                (0..6).for_each(|s| d[s] = a[s] + kept * d[s]);
+            }
+        }
+        self.iterative.joint_solves += 2 * u64::from(iterations) * self.layout.nodes.len() as u64;
+        self.iterative.conjugate = c;
+        iterations
+    }
+
+    /// The largest velocity that is missing; of a row that gives way, what it would move if it alone were set right.
+    fn missing(&self, c: &Conjugate) -> f64 {
+        let mut worst = Worst::default();
+        for (r, v) in c.residual[..self.layout.rows].iter().enumerate() {
+            let (mobility, give) = (self.linear.mobility[r], self.iterative.compliance[r]);
+            worst.note(if give > 0.0 { v.abs() * mobility / (mobility + give) } else { v.abs() });
+        }
+        for (k, v) in c.residual[self.layout.rows..].iter().enumerate() {
+            let mobility = self.iterative.bounded[k].mobility;
+            worst.note(if c.give[k] > 0.0 { v.abs() * mobility / (mobility + c.give[k]) } else { v.abs() });
+        }
+        worst.0
+    }
+
+    /// The answer of a sweep to and fro to the residual, and the velocities it gives.
+    fn sweep_to_and_fro(&self, c: &mut Conjugate, answering: Answering) {
+        c.answer.fill(0.0);
+        c.answer_velocity.fill([0.0; 6]);
+        for n in 0..self.layout.nodes.len() {
+            self.relax_joint(c, n, answering);
+        }
+        for k in 0..c.free.len() {
+            self.relax_bounded(c, k);
+        }
+        for k in (0..c.free.len()).rev() {
+            self.relax_bounded(c, k);
+        }
+        for n in (0..self.layout.nodes.len()).rev() {
+            self.relax_joint(c, n, answering);
+        }
+    }
+
+    fn relax_joint(&self, c: &mut Conjugate, n: usize, answering: Answering) {
+        let node = &self.layout.nodes[n];
+        if node.source.is_internal() {
+            return;
+        }
+        let (first, count) = (node.row as usize, rows_of(node, answering));
+        let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+        let mut missing = [0.0; crate::joint::MAX_ROWS];
+        for r in 0..count {
+            missing[r] = c.residual[first + r] - self.iterative.compliance[first + r] * c.answer[first + r];
+        }
+        for side in sides {
+            let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+            let u = &c.answer_velocity[side.body as usize];
+            for (m, row) in missing.iter_mut().zip(rows.as_chunks::<6>().0) {
+                *m -= (0..6).map(|s| row[s] * u[s]).sum::<f64>();
+            }
+        }
+        let change = block::times(&self.iterative.inverses[n], count, &missing);
+        for r in 0..count {
+            c.answer[first + r] += change[r];
+        }
+        for side in sides {
+            let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+            let u = &mut c.answer_velocity[side.body as usize];
+            for (p, row) in change.iter().zip(rows.as_chunks::<6>().0) {
+                (0..6).for_each(|s| u[s] += p * row[s]);
+            }
+        }
+    }
+
+    fn relax_bounded(&self, c: &mut Conjugate, k: usize) {
+        if !c.free[k] {
+            return;
+        }
+        let at = self.layout.rows + k;
+        let row = &self.iterative.bounded[k];
+        let missing = c.residual[at] - c.give[k] * c.answer[at] - row.rate(&c.answer_velocity);
+        let response = row.mobility + c.give[k];
+        let change = if response > 0.0 { missing / response } else { 0.0 };
+        c.answer[at] += change;
+        row.push(change, &mut c.answer_velocity);
+    }
+
+    /// A times the direction.
+    fn multiply(&self, c: &mut Conjugate, answering: Answering) {
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            let (first, count) = (node.row as usize, rows_of(node, answering));
+            for r in first..first + count {
+                c.product[r] = self.iterative.compliance[r] * c.direction[r];
+            }
+            for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
+                let u = &c.direction_velocity[side.body as usize];
+                for (p, row) in c.product[first..].iter_mut().zip(rows.as_chunks::<6>().0) {
+                    *p += (0..6).map(|s| row[s] * u[s]).sum::<f64>();
+                }
+            }
+        }
+        for k in 0..c.free.len() {
+            let at = self.layout.rows + k;
+            let give = c.give[k] * c.direction[at];
+            c.product[at] =
+                if c.free[k] { self.iterative.bounded[k].rate(&c.direction_velocity) + give } else { 0.0 };
+        }
+    }
+}
+
+fn product(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
