@@ -3,7 +3,11 @@
 //!
 //! A sweep to and fro over the joints, from no impulse at all, is a symmetric approximation of A⁻¹ (block Gauss and Seidel), which
 //! is what the conjugate gradients on A = ĴĴᵀ + Γ ask for. No A is set up: Ap = Ĵ(Ĵᵀp) + γp by way of the bodies. One iteration costs
-//! a sweep to and fro and a pass over the rows. Rows that others imply do no harm as long as they do not contradict them.
+//! a sweep to and fro and a pass over the rows.
+//!
+//! In loops some rows imply others, but for what the joints are open by: they then contradict each other a little, and an exact solve
+//! would answer by very large impulses. There every row gives way by a small part of its mobility; the next round, which starts
+//! from what is missing then, takes that out where rows do agree.
 //!
 //! Bounded rows take part while they are within their bounds, as further rows after those of the joints.
 
@@ -11,6 +15,9 @@ use super::super::{Hat, Mechanism};
 use super::{Worst, block};
 use super::velocity::{Answering, rows_of};
 
+/// How rows in loops give way, as a part of their mobility: far less than the pivots of thin linkages (1e-5, docs/method.md, Linear
+/// algebra), far more than what gaps of a micrometre make of rows that others imply.
+const GIVING_WAY: f64 = 1e-6;
 /// Iterations in which the residual must have halved.
 const PATIENCE: u32 = 40;
 
@@ -29,6 +36,8 @@ pub(super) struct Conjugate {
     direction: Vec<f64>,
     direction_velocity: Vec<Hat>,
     product: Vec<f64>,
+    /// How joint rows give way.
+    compliance: Vec<f64>,
 }
 
 impl Conjugate {
@@ -55,6 +64,10 @@ impl Mechanism {
     pub(super) fn solve_conjugate(&mut self, answering: Answering, tolerance: f64, most: u32) -> u32 {
         debug_assert_eq!(self.iterative.inverted, Some(answering));
         let mut c = std::mem::take(&mut self.iterative.conjugate);
+        let part = if self.layout.can_be_redundant { GIVING_WAY } else { 0.0 };
+        c.compliance.clear();
+        let rows = self.iterative.compliance.iter().zip(&self.linear.mobility);
+        c.compliance.extend(rows.map(|(compliance, mobility)| compliance + part * mobility));
         self.sweep_to_and_fro(&mut c, answering);
         c.direction.copy_from_slice(&c.answer);
         c.direction_velocity.copy_from_slice(&c.answer_velocity);
@@ -79,6 +92,9 @@ impl Mechanism {
             let left = self.missing(&c);
             if !(left > tolerance) {
                 break;
+            }
+            if std::env::var("LW_CG").is_ok() {
+                eprintln!("  cg {iterations} {left:.2e} goal {tolerance:.1e}");
             }
             (best, since) = if left < 0.5 * best { (left, 0) } else { (best, since + 1) };
             if since > PATIENCE {
@@ -141,7 +157,7 @@ impl Mechanism {
         let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
         let mut missing = [0.0; crate::joint::MAX_ROWS];
         for r in 0..count {
-            missing[r] = c.residual[first + r] - self.iterative.compliance[first + r] * c.answer[first + r];
+            missing[r] = c.residual[first + r] - c.compliance[first + r] * c.answer[first + r];
         }
         for side in sides {
             let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
@@ -181,7 +197,7 @@ impl Mechanism {
         for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
             let (first, count) = (node.row as usize, rows_of(node, answering));
             for r in first..first + count {
-                c.product[r] = self.iterative.compliance[r] * c.direction[r];
+                c.product[r] = c.compliance[r] * c.direction[r];
             }
             for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
                 let rows = &self.linear.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
