@@ -184,6 +184,8 @@ pub struct StepReport {
     pub kinds: StepKinds,
     /// Mean iterations of the joint correction over the mechanisms.
     pub joint_iterations: f64,
+    /// Systems of single joints that the iterative method solved: its work, whatever the machine.
+    pub joint_solves: u64,
     /// Points at which shapes touch or may touch within the step.
     pub contacts: u32,
     /// Mean sweeps over bounded rows, and iterations of the contact solver.

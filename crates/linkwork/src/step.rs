@@ -147,6 +147,7 @@ impl Round<'_> {
         let before = (!late.is_empty() && self.halvings == 0).then(|| world.snapshot());
         for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| taken(*k)) {
             mechanism.scatter(&mut world.bodies, &mut world.joints, h);
+            report.joint_solves += mechanism.take_joint_solves();
             mechanism.timer.lap(|s| &mut s.other);
             report.stages.add(&mechanism.timer.stages);
         }

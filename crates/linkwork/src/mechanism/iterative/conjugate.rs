@@ -93,9 +93,6 @@ impl Mechanism {
             if !(left > tolerance) {
                 break;
             }
-            if std::env::var("LW_CG").is_ok() {
-                eprintln!("  cg {iterations} {left:.2e} goal {tolerance:.1e}");
-            }
             (best, since) = if left < 0.5 * best { (left, 0) } else { (best, since + 1) };
             if since > PATIENCE {
                 break;

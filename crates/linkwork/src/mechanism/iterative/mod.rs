@@ -51,6 +51,8 @@ const MOST_SWEEPS: u32 = 300;
 /// that they do not help.
 const ACCELERATED: f64 = 0.3;
 const STALLED: f64 = 0.7;
+/// How much of the last impulses a step in a mechanism with loops starts from.
+const KEPT: f64 = 0.98;
 /// Velocities are closed to this part of what the closing of positions would make of them.
 const STOPPED: f64 = 0.1;
 
@@ -100,13 +102,18 @@ pub(super) struct IterativeScratch {
     step: f64,
     /// Whether the last sweeps ended before the joints were closed.
     pub unfinished: bool,
-    /// Small solves so far, for those who count work.
-    pub joint_solves: u64,
+    /// Systems of single joints solved since the last report.
+    joint_solves: u64,
 }
 
 impl Mechanism {
     pub(super) fn is_iterative(&self) -> bool {
         self.method == Method::Iterative
+    }
+
+    /// Systems of single joints that were solved since this was asked last.
+    pub(crate) fn take_joint_solves(&mut self) -> u64 {
+        std::mem::take(&mut self.iterative.joint_solves)
     }
 
     /// How far the sweeps close joints.
@@ -210,7 +217,7 @@ impl Mechanism {
         let closed = self.sweep_positions(h, Bounds::All(0.5 * h), tolerance);
         self.measure_errors();
         self.timer.lap(|s| &mut s.solve);
-        if !(closed.worst <= TOO_OPEN.max(tolerance)) && self.halvings < MOST_HALVINGS || !closed.worst.is_finite() {
+        if closed.worst > TOO_OPEN.max(tolerance) || !closed.worst.is_finite() {
             self.u.copy_from_slice(&self.u_start);
             return None;
         }
@@ -226,9 +233,6 @@ impl Mechanism {
         self.open_second_half(h);
         let aimed = (!self.bounded.is_empty()).then_some((h, tolerance));
         let stopped = self.sweep_velocities(&mut x, Answering::All, STOPPED * tolerance / h, MOST_SWEEPS, aimed);
-        if std::env::var("LW_DEBUG").is_ok() {
-            eprintln!("h {h:.5} pos {} {:.2e} vel {} {:.2e} E {:.4e} kin {:.3e} work {:.3e} acc {:.2e} p {:.2e}", closed.sweeps, closed.worst, stopped.sweeps, stopped.worst * h, self.mechanical_energy() - energy, self.kinetic_energy(), self.work_done(h), self.account.surplus, crate::math::max_abs(self.impulse.iter().copied()));
-        }
         self.correction = x;
         self.bounded.average(h);
         self.average_forces(h);
@@ -256,7 +260,8 @@ impl Mechanism {
         let scratch = &self.iterative;
         let halves = scratch.memory.step > 0.0;
         let same = scratch.memory.step == h && !self.layout.can_be_redundant;
-        let kept: f64 = if self.layout.can_be_redundant { std::env::var("LW_KEPT").map_or(0.98, |v| v.parse().unwrap()) } else { 1.0 };
+        // in loops what joints press against each other is not determined, and a guess must not let it grow
+        let kept = if self.layout.can_be_redundant { KEPT } else { 1.0 };
         for k in 0..self.layout.rows {
             let (p, m) = (scratch.first[k], scratch.second[k]);
             self.impulse[k] = if same {
