@@ -42,7 +42,7 @@ fn trees_and_loops_move_as_by_the_direct_method() {
     for seed in 0..24 {
         let with = Ingredients { grounded: seed % 3 != 0, loops: [0, 1, 2, 3][seed as usize % 4], ..PLAIN };
         let scene = mechanism(900 + seed, with);
-        let (mut a, mut b) = (iterative(&scene, 1.0 / 240.0), Run::new(&scene, 1.0 / 240.0));
+        let (mut a, mut b) = (iterative(&scene, 1.0 / 480.0), Run::new(&scene, 1.0 / 480.0));
         a.to(0.5);
         b.to(0.5);
         wrong.unless(distance(&a, &b) < 1e-4, || format!("{}: {:.2e} m apart", scene.name, distance(&a, &b)));

@@ -13,24 +13,38 @@
 
 use super::super::{Hat, Mechanism};
 use super::{Worst, block};
+use super::bounded::Aimed;
+use super::position::Bounds;
 use super::velocity::{Answering, rows_of};
 
 /// How rows in loops give way, as a part of their mobility: far less than the pivots of thin linkages (1e-5, docs/method.md, Linear
 /// algebra), far more than what gaps of a micrometre make of rows that others imply.
 const GIVING_WAY: f64 = 1e-6;
 /// Iterations in which the residual must have halved.
-const PATIENCE: u32 = 40;
+const PATIENCE: u32 = 80;
+
+/// Which stage of the step a solve is for.
+#[derive(Clone, Copy)]
+pub(super) enum Stage {
+    /// Errors at the end of the step, of size `h`.
+    Positions { h: f64, bounds: Bounds },
+    /// Velocities after the move; with bounded rows if these are aimed for a step's size and joint tolerance.
+    Velocities { aimed: Option<(f64, f64)> },
+}
+
+/// How often bounded rows that meet their bounds are held there and the rest is solved again.
+const MOST_HELD: u32 = 4;
 
 /// Working memory; rows are those of the joints and then the bounded ones.
 #[derive(Default)]
 pub(super) struct Conjugate {
     /// What is still missing of the right side, then what was found: impulses, and velocities by them.
-    pub residual: Vec<f64>,
-    pub impulse: Vec<f64>,
-    pub velocity: Vec<Hat>,
+    residual: Vec<f64>,
+    impulse: Vec<f64>,
+    velocity: Vec<Hat>,
     /// Of each bounded row: whether it takes part, and how it gives way.
-    pub free: Vec<bool>,
-    pub give: Vec<f64>,
+    free: Vec<bool>,
+    give: Vec<f64>,
     answer: Vec<f64>,
     answer_velocity: Vec<Hat>,
     direction: Vec<f64>,
@@ -38,11 +52,13 @@ pub(super) struct Conjugate {
     product: Vec<f64>,
     /// How joint rows give way.
     compliance: Vec<f64>,
+    /// Bounded rows that are held at a bound.
+    held: Vec<bool>,
 }
 
 impl Conjugate {
     /// Clears the right side for so many rows, bounded rows and bodies; no bounded row takes part yet.
-    pub fn restart(&mut self, rows: usize, bounded: usize, bodies: usize) {
+    fn restart(&mut self, rows: usize, bounded: usize, bodies: usize) {
         for v in [&mut self.residual, &mut self.impulse, &mut self.answer, &mut self.direction, &mut self.product] {
             v.clear();
             v.resize(rows + bounded, 0.0);
@@ -59,9 +75,101 @@ impl Conjugate {
 }
 
 impl Mechanism {
+    /// Takes out what all rows are wrong by at once, to `tolerance` (a velocity), adding to the impulses `x` of the joints, to those
+    /// of bounded rows and to the velocities. Returns the sweeps to and fro that it took.
+    ///
+    /// Bounded rows that would leave their bounds are held there and the rest is solved again; they are let go, if they want to be,
+    /// in the next round.
+    pub(super) fn accelerate(
+        &mut self,
+        x: &mut [f64],
+        stage: Stage,
+        answering: Answering,
+        tolerance: f64,
+        most: u32,
+    ) -> u32 {
+        let (rows, bounded) = (self.layout.rows, self.layout.bounded.len());
+        let mut sweeps = 0;
+        let mut c = std::mem::take(&mut self.iterative.conjugate);
+        c.held.clear();
+        c.held.resize(bounded, false);
+        for round in 1..=MOST_HELD {
+            c.restart(rows, bounded, self.layout.movable);
+            for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+                let (first, count) = (node.row as usize, rows_of(node, answering));
+                let wrong = match stage {
+                    Stage::Positions { h, .. } => self.predicted_rates(node, h, x),
+                    Stage::Velocities { .. } => self.joint_rates(node, x, count),
+                };
+                (0..count).for_each(|r| c.residual[first + r] = -wrong[r]);
+            }
+            for k in 0..bounded {
+                let Some((aimed, at)) = self.aimed_in(k, stage) else { continue };
+                c.free[k] = !c.held[k] && aimed.is_free(at, self.iterative.bounded[k].mobility);
+                c.give[k] = aimed.give;
+                c.residual[rows + k] = if c.free[k] { -aimed.wrong } else { 0.0 };
+            }
+            self.iterative.conjugate = c;
+            sweeps += self.solve_conjugate(answering, tolerance, most.saturating_sub(sweeps));
+            c = std::mem::take(&mut self.iterative.conjugate);
+            let mut any = false;
+            for k in (0..bounded).filter(|&k| c.free[k]) {
+                let Some((aimed, at)) = self.aimed_in(k, stage) else { continue };
+                let wanted = at + c.impulse[rows + k];
+                let allowed = aimed.clamped(wanted);
+                if allowed != wanted {
+                    (c.held[k], any) = (true, true);
+                    self.push_bounded_row(k, allowed - at);
+                    self.set_impulse_in(k, stage, allowed);
+                    // what was found for it goes with the joints' share, or is found again
+                    self.iterative.bounded[k].push(-c.impulse[rows + k], &mut c.velocity);
+                    c.impulse[rows + k] = 0.0;
+                }
+            }
+            if !any || round == MOST_HELD || sweeps >= most {
+                break;
+            }
+            if let Stage::Positions { h, .. } = stage {
+                self.predict(h);
+            }
+        }
+        x.iter_mut().zip(&c.impulse).for_each(|(x, d)| *x += d);
+        for (u, d) in self.u.iter_mut().zip(&c.velocity) {
+            (0..6).for_each(|s| u[s] += d[s]);
+        }
+        for k in (0..bounded).filter(|&k| c.free[k]) {
+            if let Some((_, at)) = self.aimed_in(k, stage) {
+                self.set_impulse_in(k, stage, at + c.impulse[rows + k]);
+            }
+        }
+        self.iterative.conjugate = c;
+        sweeps
+    }
+
+    /// A bounded row and its present impulse, if it takes part.
+    fn aimed_in(&self, k: usize, stage: Stage) -> Option<(Aimed, f64)> {
+        match stage {
+            Stage::Positions { h, bounds } => {
+                let share = self.share_of(k, h, bounds)?;
+                Some((self.aimed_first(k, h, share), self.bounded.first[k]))
+            }
+            Stage::Velocities { aimed } => {
+                let (h, joint_tolerance) = aimed?;
+                Some((self.aimed_second(k, h, joint_tolerance), self.bounded.second[k]))
+            }
+        }
+    }
+
+    fn set_impulse_in(&mut self, k: usize, stage: Stage, impulse: f64) {
+        match stage {
+            Stage::Positions { .. } => self.bounded.first[k] = impulse,
+            Stage::Velocities { .. } => self.bounded.second[k] = impulse,
+        }
+    }
+
     /// Finds impulses x with Ax = r, for the r in `conjugate.residual`, until no row misses it by more than `tolerance` (a velocity).
     /// Returns the iterations. `inverses` must be those of the rows that answer.
-    pub(super) fn solve_conjugate(&mut self, answering: Answering, tolerance: f64, most: u32) -> u32 {
+    fn solve_conjugate(&mut self, answering: Answering, tolerance: f64, most: u32) -> u32 {
         debug_assert_eq!(self.iterative.inverted, Some(answering));
         let mut c = std::mem::take(&mut self.iterative.conjugate);
         let part = if self.layout.can_be_redundant { GIVING_WAY } else { 0.0 };

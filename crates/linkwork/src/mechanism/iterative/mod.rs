@@ -51,6 +51,7 @@ const MOST_SWEEPS: u32 = 300;
 /// that they do not help.
 const ACCELERATED: f64 = 0.3;
 const STALLED: f64 = 0.7;
+const MOST_STALLS: u32 = 4;
 /// How much of the last impulses a step in a mechanism with loops starts from.
 const KEPT: f64 = 0.98;
 /// Velocities are closed to this part of what the closing of positions would make of them.
@@ -61,6 +62,25 @@ const STOPPED: f64 = 0.1;
 struct Swept {
     sweeps: u32,
     worst: f64,
+}
+
+/// Rounds of accelerated sweeps that got no nearer: bounded rows may change sides before they settle.
+struct Patience {
+    best: f64,
+    stalls: u32,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Patience { best: f64::INFINITY, stalls: 0 }
+    }
+
+    /// Whether another round may help where this much is left.
+    fn lasts(&mut self, left: f64) -> bool {
+        self.stalls = if left <= STALLED * self.best { 0 } else { self.stalls + 1 };
+        self.best = self.best.min(left);
+        self.stalls < MOST_STALLS
+    }
 }
 
 /// The largest of several sizes; not a number is larger than all.
@@ -97,6 +117,7 @@ pub(super) struct IterativeScratch {
     seen: Vec<u32>,
     changes: u32,
     velocities: Vec<Hat>,
+    before: Vec<f64>,
     /// Joint impulses that answer to contacts, from which the next look starts, and the size of the step.
     answered: Vec<f64>,
     step: f64,

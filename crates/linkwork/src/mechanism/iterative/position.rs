@@ -13,8 +13,9 @@
 use super::super::Mechanism;
 use super::super::layout::{BoundedKind, Node, Source};
 use super::block::{self, Rows, Square};
+use super::conjugate::Stage;
 use super::velocity::Answering;
-use super::{ACCELERATED, FEW_SWEEPS, MOST_SWEEPS, RAMP, STALLED, Swept, Worst};
+use super::{ACCELERATED, FEW_SWEEPS, MOST_SWEEPS, Patience, RAMP, Swept, Worst};
 use crate::joint::MAX_ROWS;
 use crate::joint::rows::Row;
 use crate::math::{Placed, rotation};
@@ -71,16 +72,20 @@ impl Mechanism {
         if self.iterative.inverted != Some(Answering::All) {
             self.invert_joints(Answering::All);
         }
-        let mut best = f64::INFINITY;
-        while swept.sweeps < MOST_SWEEPS && swept.worst <= STALLED * best {
-            best = swept.worst;
-            swept.sweeps += self.accelerate_positions(h, bounds, tolerance, best, MOST_SWEEPS - swept.sweeps);
+        let mut patience = Patience::new();
+        self.anderson.restart();
+        while swept.sweeps < MOST_SWEEPS && patience.lasts(swept.worst) {
+            self.iterative.before.clone_from(&self.impulse);
+            swept.sweeps += self.accelerate_positions(h, bounds, tolerance, swept.worst, MOST_SWEEPS - swept.sweeps);
             for back in [false, true] {
                 swept.worst = self.sweep_positions_once(back, 1.0, h, bounds, tolerance);
                 swept.sweeps += 1;
                 if swept.worst <= tolerance || !swept.worst.is_finite() {
                     return swept;
                 }
+            }
+            if self.bounded.is_empty() {
+                self.extrapolate_rounds(h);
             }
         }
         swept
@@ -106,52 +111,46 @@ impl Mechanism {
     }
 
     /// The time for which a bounded row acts, if it takes part.
-    fn share_of(&self, k: usize, h: f64, bounds: Bounds) -> Option<f64> {
+    pub(super) fn share_of(&self, k: usize, h: f64, bounds: Bounds) -> Option<f64> {
         match bounds {
             Bounds::All(share) => Some(share),
             Bounds::Limits => (self.layout.bounded[k].kind == BoundedKind::Limit).then_some(h),
         }
     }
 
-    /// A Newton step of all joints at once with the rows of the start, by conjugate gradients; returns how many sweeps to and fro
-    /// it took.
+    /// A Newton step of all joints at once with the rows of the start; returns how many sweeps to and fro it took.
     fn accelerate_positions(&mut self, h: f64, bounds: Bounds, tolerance: f64, worst: f64, most: u32) -> u32 {
-        let (rows, bounded) = (self.layout.rows, self.layout.bounded.len());
-        let mut c = std::mem::take(&mut self.iterative.conjugate);
-        c.restart(rows, bounded, self.layout.movable);
-        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
-            let (first, count) = (node.row as usize, node.rows as usize);
-            let rates = self.predicted_rates(node, h);
-            (0..count).for_each(|r| c.residual[first + r] = -rates[r]);
-        }
-        for k in 0..bounded {
-            let Some(share) = self.share_of(k, h, bounds) else { continue };
-            let aimed = self.aimed_first(k, h, share);
-            c.free[k] = aimed.is_free(self.bounded.first[k], self.iterative.bounded[k].mobility);
-            c.give[k] = aimed.give;
-            c.residual[rows + k] = if c.free[k] { -aimed.wrong } else { 0.0 };
-        }
-        self.iterative.conjugate = c;
         let goal = (NEWTON * worst).max(ACCELERATED * tolerance) / h;
-        let iterations = self.solve_conjugate(Answering::All, goal, most);
-        let c = std::mem::take(&mut self.iterative.conjugate);
-        self.impulse.iter_mut().zip(&c.impulse).for_each(|(x, d)| *x += d);
-        for (u, d) in self.u.iter_mut().zip(&c.velocity) {
-            (0..6).for_each(|s| u[s] += d[s]);
+        let mut x = std::mem::take(&mut self.impulse);
+        let sweeps = self.accelerate(&mut x, Stage::Positions { h, bounds }, Answering::All, goal, most);
+        self.impulse = x;
+        self.predict_all(h);
+        sweeps
+    }
+
+    /// Anderson's step after a round of Newton's method and sweeps: where bodies whip round, rows of the start lead astray alike in
+    /// every round, and a few rounds tell how.
+    fn extrapolate_rounds(&mut self, h: f64) {
+        let before = std::mem::take(&mut self.iterative.before);
+        for k in 0..before.len() {
+            self.rhs[k] = self.impulse[k] - before[k];
         }
-        for k in (0..bounded).filter(|&k| c.free[k]) {
-            let Some(share) = self.share_of(k, h, bounds) else { continue };
-            let wanted = self.bounded.first[k] + c.impulse[rows + k];
-            let allowed = self.aimed_first(k, h, share).clamped(wanted);
-            self.bounded.first[k] = allowed;
-            self.push_bounded_row(k, allowed - wanted);
+        self.anderson.accelerate(&mut self.rhs, &self.linear.mobility);
+        for k in 0..before.len() {
+            let to = before[k] + self.rhs[k];
+            self.rhs[k] = to - self.impulse[k];
+            self.impulse[k] = to;
         }
-        self.iterative.conjugate = c;
+        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
+        self.iterative.before = before;
+        self.predict_all(h);
+    }
+
+    fn predict_all(&mut self, h: f64) {
         self.iterative.changes += 1;
         let changes = self.iterative.changes;
         self.iterative.moved.fill(changes);
         self.predict(h);
-        iterations
     }
 
     fn restart_sweeps(&mut self) {
@@ -190,7 +189,7 @@ impl Mechanism {
 
     /// Takes ε of one joint's error out; returns the error it had, m or rad.
     fn close_joint(&mut self, n: usize, node: &Node, h: f64, epsilon: f64, tolerance: f64) -> f64 {
-        let start = self.predicted_rates(node, h);
+        let start = self.predicted_rates(node, h, &self.impulse);
         let error = self.largest_of(node, &start, h);
         if error <= tolerance || !error.is_finite() {
             self.iterative.seen[n] = self.iterative.changes;
@@ -217,7 +216,7 @@ impl Mechanism {
             if !(better <= GOOD * size) {
                 better = self.search_along(&line, &mut reached, size, better, h);
             }
-            present = self.predicted_rates(node, h);
+            present = self.predicted_rates(node, h, &self.impulse);
             let gained = better < size;
             size = better;
             if size <= DONE * begun || !gained {
@@ -249,7 +248,7 @@ impl Mechanism {
             }
             self.predict_body(side.body as usize, h);
         }
-        let there = self.predicted_rates(&line.node, h);
+        let there = self.predicted_rates(&line.node, h, &self.impulse);
         self.size_of(&line.node, &there, &line.goal)
     }
 
@@ -277,8 +276,8 @@ impl Mechanism {
         best.1
     }
 
-    /// f(p): errors at the predicted poses by the step; of soft rows, what their law leaves over.
-    pub(super) fn predicted_rates(&self, node: &Node, h: f64) -> Rows {
+    /// f(p): errors at the predicted poses by the step; of soft rows, what their law leaves over at their impulses.
+    pub(super) fn predicted_rates(&self, node: &Node, h: f64, impulse: &[f64]) -> Rows {
         let mut out = [0.0; MAX_ROWS];
         let row = node.row as usize;
         match node.source {
@@ -302,7 +301,7 @@ impl Mechanism {
             let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
             let q1 = self.coordinate_at_next(s.model, s.coordinate, s.a, s.b);
             let (soft, rate) = (&self.linear.soft[k], self.linear.soft_rates[k]);
-            let impulse = self.impulse[s.row as usize];
+            let impulse = impulse[s.row as usize];
             out[s.row as usize - row] = soft.position_residual(self.values[at], rate, q1, impulse, h);
         }
         out

@@ -88,7 +88,7 @@ impl Mechanism {
 
     /// Moves the two bodies of a joint onto it; returns the error it had.
     fn project_joint(&mut self, node: &Node, h: f64, tolerance: f64) -> f64 {
-        let rates = self.predicted_rates(node, h);
+        let rates = self.predicted_rates(node, h, &self.impulse);
         let error = self.largest_of(node, &rates, h);
         if error <= tolerance || !error.is_finite() {
             return error;

@@ -8,7 +8,8 @@
 use super::super::Mechanism;
 use super::super::layout::Node;
 use super::block::{self, Rows, Square};
-use super::{ACCELERATED, FEW_SWEEPS, STALLED, Swept, Worst};
+use super::conjugate::Stage;
+use super::{ACCELERATED, FEW_SWEEPS, Patience, Swept, Worst};
 use crate::joint::MAX_ROWS;
 
 /// Which rows of the joints answer.
@@ -66,13 +67,10 @@ impl Mechanism {
         aimed: Option<(f64, f64)>,
     ) -> Swept {
         let mut swept = self.plain_velocity_sweeps(x, answering, tolerance, most.min(FEW_SWEEPS), aimed);
-        let mut best = f64::INFINITY;
-        while swept.worst > tolerance && swept.sweeps < most && swept.worst.is_finite() {
-            if swept.worst > STALLED * best {
-                break;
-            }
-            best = swept.worst;
-            swept.sweeps += self.accelerate_velocities(x, answering, tolerance, most - swept.sweeps, aimed);
+        let mut patience = Patience::new();
+        while swept.worst > tolerance && swept.sweeps < most && swept.worst.is_finite() && patience.lasts(swept.worst) {
+            let stage = Stage::Velocities { aimed };
+            swept.sweeps += self.accelerate(x, stage, answering, ACCELERATED * tolerance, most - swept.sweeps);
             let last = self.plain_velocity_sweeps(x, answering, tolerance, 1, aimed);
             swept = Swept { sweeps: swept.sweeps + last.sweeps, worst: last.worst };
         }
@@ -114,50 +112,8 @@ impl Mechanism {
         swept
     }
 
-    /// Takes all rows' velocities out at once, by conjugate gradients; returns how many sweeps to and fro that took.
-    fn accelerate_velocities(
-        &mut self,
-        x: &mut [f64],
-        answering: Answering,
-        tolerance: f64,
-        most: u32,
-        aimed: Option<(f64, f64)>,
-    ) -> u32 {
-        let (rows, bounded) = (self.layout.rows, if aimed.is_some() { self.layout.bounded.len() } else { 0 });
-        let mut c = std::mem::take(&mut self.iterative.conjugate);
-        c.restart(rows, bounded, self.layout.movable);
-        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
-            let (first, count) = (node.row as usize, rows_of(node, answering));
-            let rate = self.joint_rates(node, x, count);
-            (0..count).for_each(|r| c.residual[first + r] = -rate[r]);
-        }
-        for k in 0..bounded {
-            let Some((h, joint_tolerance)) = aimed else { break };
-            let aimed = self.aimed_second(k, h, joint_tolerance);
-            c.free[k] = aimed.is_free(self.bounded.second[k], self.iterative.bounded[k].mobility);
-            c.give[k] = aimed.give;
-            c.residual[rows + k] = if c.free[k] { -aimed.wrong } else { 0.0 };
-        }
-        self.iterative.conjugate = c;
-        let iterations = self.solve_conjugate(answering, ACCELERATED * tolerance, most);
-        let c = std::mem::take(&mut self.iterative.conjugate);
-        x.iter_mut().zip(&c.impulse).for_each(|(x, d)| *x += d);
-        for (u, d) in self.u.iter_mut().zip(&c.velocity) {
-            (0..6).for_each(|s| u[s] += d[s]);
-        }
-        for k in (0..bounded).filter(|&k| c.free[k]) {
-            let Some((h, joint_tolerance)) = aimed else { break };
-            let wanted = self.bounded.second[k] + c.impulse[rows + k];
-            let allowed = self.aimed_second(k, h, joint_tolerance).clamped(wanted);
-            self.bounded.second[k] = allowed;
-            self.push_bounded_row(k, allowed - wanted);
-        }
-        self.iterative.conjugate = c;
-        iterations
-    }
-
     /// Velocities of a joint's rows, with what compliance and offset make of them.
-    fn joint_rates(&self, node: &Node, x: &[f64], count: usize) -> Rows {
+    pub(super) fn joint_rates(&self, node: &Node, x: &[f64], count: usize) -> Rows {
         let first = node.row as usize;
         let mut rate = [0.0; MAX_ROWS];
         for r in 0..count {
