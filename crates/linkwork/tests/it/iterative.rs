@@ -42,7 +42,7 @@ fn trees_and_loops_move_as_by_the_direct_method() {
     for seed in 0..24 {
         let with = Ingredients { grounded: seed % 3 != 0, loops: [0, 1, 2, 3][seed as usize % 4], ..PLAIN };
         let scene = mechanism(900 + seed, with);
-        let (mut a, mut b) = (iterative(&scene, 1.0 / 480.0), Run::new(&scene, 1.0 / 480.0));
+        let (mut a, mut b) = (iterative(&scene, 1.0 / 240.0), Run::new(&scene, 1.0 / 240.0));
         a.to(0.5);
         b.to(0.5);
         wrong.unless(distance(&a, &b) < 1e-4, || format!("{}: {:.2e} m apart", scene.name, distance(&a, &b)));
@@ -58,10 +58,16 @@ fn springs_friction_limits_and_gears_act_as_by_the_direct_method() {
         let with = Ingredients { acting: true, gears: seed % 2 == 0, loops: seed as usize % 3, ..PLAIN };
         let scene = mechanism(1200 + seed, with);
         let (mut a, mut b) = (iterative(&scene, 1.0 / 480.0), Run::new(&scene, 1.0 / 480.0));
-        a.to(0.25);
-        b.to(0.25);
+        for _ in 0..120 {
+            let report = a.step();
+            b.step();
+            // where limits strike and friction turns sweeps may end early, and say so
+            let open = report.joint_error.max_m.max(report.joint_error.max_rad);
+            let told = report.warnings.iter().any(|w| matches!(w, Warning::Unfinished { .. }));
+            wrong.unless(open <= CLOSED || told, || format!("{}: {open:.2e} m open and not told", scene.name));
+        }
         wrong.unless(distance(&a, &b) < 1e-3, || format!("{}: {:.2e} m apart", scene.name, distance(&a, &b)));
-        wrong.unless(a.worst_error <= CLOSED, || format!("{}: {:.2e} m open", scene.name, a.worst_error));
+        wrong.unless(a.worst_error < 2e-5, || format!("{}: {:.2e} m open", scene.name, a.worst_error));
     }
 }
 
@@ -211,23 +217,47 @@ fn black_boxes_are_the_joints_that_they_equal() {
     assert!(boxed.worst_error <= CLOSED);
 }
 
-/// Joint systems solved in some steps, by joint.
-fn work(name: &str, settings: &[(&str, f64)], steps: usize) -> f64 {
-    let scene = registered(name, settings);
-    let mut run = iterative(&scene, 1.0 / 60.0);
-    let solves: u64 = (0..steps).map(|_| run.step().joint_solves).sum();
+/// Joint systems solved in a second, by joint.
+fn work(scene: &Scene) -> f64 {
+    let mut run = iterative(scene, 1.0 / 60.0);
+    let solves: u64 = (0..60).map(|_| run.step().joint_solves).sum();
     solves as f64 / scene.joints.len() as f64
+}
+
+/// Chains of eight links let go horizontally, all on one bar or each for itself.
+fn chains(count: usize, on_one_bar: bool) -> Scene {
+    let mut scene = Scene::new("chains");
+    if on_one_bar {
+        let far = DVec3::Y * count as f64;
+        scene.body(bar("beam", DVec3::ZERO, far, 50.0));
+        scene.joint(Joint::fixed("hold", WORLD, "beam", DVec3::ZERO));
+    }
+    for c in 0..count {
+        let y = c as f64;
+        for k in 0..8 {
+            let (from, to) = (DVec3::new(0.3 * f64::from(k), y, 0.0), DVec3::new(0.3 * f64::from(k + 1), y, 0.0));
+            let name = format!("{c}.{k}");
+            scene.body(bar(&name, from, to, 1.0));
+            let holder = if on_one_bar { "beam".into() } else { WORLD.to_string() };
+            let above = if k == 0 { holder } else { format!("{c}.{}", k - 1) };
+            scene.joint(Joint::ball(format!("pin {name}"), above, name, from));
+        }
+    }
+    scene.collisions = false;
+    scene
 }
 
 #[test]
 fn work_grows_with_the_number_of_joints_and_no_faster() {
     // the same machine many times over: the same work a joint
-    let few = work("rings", &[("rings", 6.0)], 30);
-    let many = work("rings", &[("rings", 48.0)], 30);
-    assert!(few > 0.0 && many < 1.2 * few, "rings: {few} and {many} solves a joint");
-    // a larger machine: longer ways to carry a correction, but a bounded number of sweeps
-    let few = work("tree", &[("bodies", 63.0)], 60);
-    let many = work("tree", &[("bodies", 1023.0)], 60);
+    let (few, many) = (work(&chains(2, false)), work(&chains(40, false)));
+    assert!(few > 60.0 && (many - few).abs() < 1e-9 * few, "{few} and {many} solves a joint");
+    // one machine: what sweeps need does not depend on how many chains hang on a beam
+    let (few, many) = (work(&chains(5, true)), work(&chains(80, true)));
+    assert!(many < 1.5 * few, "on a beam: {few} and {many} solves a joint");
+    // longer ways to carry a correction, but a bounded number of sweeps
+    let tree = |bodies: f64| work(&registered("tree", &[("bodies", bodies)]));
+    let (few, many) = (tree(63.0), tree(1023.0));
     assert!(many < 3.0 * few, "tree: {few} and {many} solves a joint");
 }
 

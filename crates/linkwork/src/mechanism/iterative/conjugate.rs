@@ -12,10 +12,10 @@
 //! Bounded rows take part while they are within their bounds, as further rows after those of the joints.
 
 use super::super::{Hat, Mechanism};
-use super::{Worst, block};
 use super::bounded::Aimed;
 use super::position::Bounds;
 use super::velocity::{Answering, rows_of};
+use super::{Worst, block};
 
 /// How rows in loops give way, as a part of their mobility: far less than the pivots of thin linkages (1e-5, docs/method.md, Linear
 /// algebra), far more than what gaps of a micrometre make of rows that others imply.
@@ -315,8 +315,7 @@ impl Mechanism {
         for k in 0..c.free.len() {
             let at = self.layout.rows + k;
             let give = c.give[k] * c.direction[at];
-            c.product[at] =
-                if c.free[k] { self.iterative.bounded[k].rate(&c.direction_velocity) + give } else { 0.0 };
+            c.product[at] = if c.free[k] { self.iterative.bounded[k].rate(&c.direction_velocity) + give } else { 0.0 };
         }
     }
 }

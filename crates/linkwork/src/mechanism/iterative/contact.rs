@@ -7,7 +7,7 @@
 use super::super::{Hat, Mechanism, SPIN_BOUND};
 use super::position::Bounds;
 use super::velocity::Answering;
-use super::{MOST_SWEEPS, STOPPED, TOO_OPEN};
+use super::{MOST_SWEEPS, TOO_OPEN};
 use crate::params::StepParams;
 
 /// Sweeps over the joints after each over the contacts.
@@ -57,9 +57,9 @@ impl Mechanism {
         }
     }
 
-    /// Velocities below which rows count as standing.
+    /// Velocities below which rows count as standing before the move: positions are closed afterwards in any case.
     fn swept_speed(&self) -> f64 {
-        STOPPED * super::CLOSED / self.iterative.step
+        super::CLOSED / self.iterative.step
     }
 
     /// The impulses with which joints answer to pushes, into `rhs`, as far as a few sweeps find them.

@@ -31,8 +31,8 @@ use crate::joint::{MAX_ROWS, Swept as Memory};
 use crate::params::{Method, StepParams};
 use crate::report::StepKind;
 use crate::world::Joints;
-use glam::DVec3;
 use block::Square;
+use glam::DVec3;
 use position::Bounds;
 use velocity::Answering;
 
@@ -262,7 +262,9 @@ impl Mechanism {
         let errors = self.force.iter().zip(&self.error);
         let unknown = errors.map(|(force, error)| force.abs() * (error.abs() + tolerance)).sum();
         let stopped = stopped.worst * h <= TOO_OPEN.max(tolerance);
-        if !stopped || !self.energy_is_plausible_within(energy, h, false, unknown) {
+        // a whip that is cut short loses energy: that is a reason for smaller steps, as long as there are any
+        let swings = self.halvings < MOST_HALVINGS;
+        if !stopped || !self.energy_is_plausible_within(energy, h, swings, unknown) {
             self.pose.copy_from_slice(&self.robust.start);
             self.u.copy_from_slice(&self.u_start);
             self.force.copy_from_slice(&self.robust.kept_force);

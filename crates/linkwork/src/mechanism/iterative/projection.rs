@@ -134,7 +134,8 @@ impl Mechanism {
         let row = m.coordinates[b.coordinate as usize].1.row(m, &self.next[b.a as usize], &self.next[b.b as usize]);
         let sides = [(b.a, false), (b.b, true)];
         let movable = |s: &(u32, bool)| (s.0 as usize) < self.layout.movable;
-        let hats: Vec<_> = sides.into_iter().filter(movable).map(|(n, is_b)| (n, self.row_at_end(&row, n, is_b))).collect();
+        let hats: Vec<_> =
+            sides.into_iter().filter(movable).map(|(n, is_b)| (n, self.row_at_end(&row, n, is_b))).collect();
         let mobility: f64 = hats.iter().flat_map(|(_, hat)| hat).map(|e| e * e).sum();
         if mobility <= 0.0 {
             return 0.0;
