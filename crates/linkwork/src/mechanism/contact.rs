@@ -418,6 +418,10 @@ impl Mechanism {
                 self.move_in_contact(h, supported);
                 self.taken(h, StepKind::Accurate, None, iterations)
             }
+            None if self.contact.swept && self.is_swept_enough() => {
+                self.move_swept(h, params, supported);
+                self.taken(h, StepKind::Accurate, None, 0)
+            }
             None if self.contact.swept => {
                 self.u.copy_from_slice(&self.contact.with_contacts);
                 let sweeps = self.projected_in_contact(h, params);
@@ -438,7 +442,7 @@ impl Mechanism {
             }
         };
         // the last resort leaves the velocities of the middle of the step
-        self.supported = supported || iterations.is_none();
+        self.supported = supported || advance.kind == StepKind::LastResort;
         self.measure_closure(&mut advance, params);
         advance
     }

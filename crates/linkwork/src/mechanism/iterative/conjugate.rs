@@ -198,7 +198,7 @@ impl Mechanism {
             }
             iterations += 1;
             let left = self.missing(&c);
-            if !(left > tolerance) {
+            if left <= tolerance || left.is_nan() {
                 break;
             }
             (best, since) = if left < 0.5 * best { (left, 0) } else { (best, since + 1) };

@@ -7,7 +7,7 @@
 use super::super::{Hat, Mechanism, SPIN_BOUND};
 use super::position::Bounds;
 use super::velocity::Answering;
-use super::{MOST_SWEEPS, TOO_OPEN};
+use super::{MOST_SWEEPS, PROMISED, TOO_OPEN};
 use crate::params::StepParams;
 
 /// Sweeps over the joints after each over the contacts.
@@ -99,6 +99,7 @@ impl Mechanism {
         self.iterative.answered = x;
         self.contact.with_contacts.clone_from(&self.u);
         self.contact.answered.clone_from(&self.impulse);
+        self.iterative.left = f64::INFINITY;
         if (0..self.layout.movable).any(|k| h * self.body_spin(k).length() >= SPIN_BOUND) {
             return None;
         }
@@ -107,9 +108,15 @@ impl Mechanism {
         let tolerance = Self::swept_tolerance(params);
         let swept = self.sweep_positions(h, Bounds::Limits, tolerance);
         self.measure_errors();
-        self.iterative.unfinished = !(swept.worst <= tolerance);
+        self.iterative.unfinished = swept.worst > tolerance || swept.worst.is_nan();
+        self.iterative.left = swept.worst;
         // even where joints are closed at once, bodies go round them: a second look is due
         (swept.worst <= TOO_OPEN.max(tolerance)).then_some(swept.sweeps + 1)
+    }
+
+    /// Whether what was found is within what the method promises, though too far open while smaller steps could be taken.
+    pub(in crate::mechanism) fn is_swept_enough(&self) -> bool {
+        self.iterative.left <= PROMISED
     }
 
     /// Goes where [`Mechanism::predict_swept`] found and closes the velocities.

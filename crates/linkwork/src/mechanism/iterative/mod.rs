@@ -121,6 +121,8 @@ pub(super) struct IterativeScratch {
     /// Joint impulses that answer to contacts, from which the next look starts, and the size of the step.
     answered: Vec<f64>,
     step: f64,
+    /// What the last prediction among contacts left open.
+    left: f64,
     /// Whether the last sweeps ended before the joints were closed.
     pub unfinished: bool,
     /// Systems of single joints solved since the last report.

@@ -30,7 +30,7 @@ const DONE: f64 = 1e-2;
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 const CUTS: u32 = 9;
 /// What a Newton step of all joints may leave of the error, for it is not linear.
-const NEWTON: f64 = 0.05;
+pub(super) const NEWTON: f64 = 0.05;
 /// The step at which tolerances are meant.
 const FRAME: f64 = 1.0 / 60.0;
 
@@ -41,6 +41,8 @@ pub(super) enum Bounds {
     All(f64),
     /// Limits: the others have had their impulse with the contacts.
     Limits,
+    /// None.
+    Out,
 }
 
 /// How one joint's bodies move with the length of a Newton step.
@@ -115,6 +117,7 @@ impl Mechanism {
         match bounds {
             Bounds::All(share) => Some(share),
             Bounds::Limits => (self.layout.bounded[k].kind == BoundedKind::Limit).then_some(h),
+            Bounds::Out => None,
         }
     }
 
@@ -213,7 +216,7 @@ impl Mechanism {
             let mut reached = 0.0;
             let mut better = self.go_along(&line, &mut reached, 1.0, h);
             self.iterative.joint_solves += 1;
-            if !(better <= GOOD * size) {
+            if better > GOOD * size || better.is_nan() {
                 better = self.search_along(&line, &mut reached, size, better, h);
             }
             present = self.predicted_rates(node, h, &self.impulse);

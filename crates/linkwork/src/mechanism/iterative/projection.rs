@@ -5,7 +5,10 @@ use super::super::Mechanism;
 use super::super::bounded::Law;
 use super::super::layout::{Node, Source};
 use super::block;
-use super::{MOST_SWEEPS, Worst};
+use super::conjugate::Stage;
+use super::position::{Bounds, NEWTON};
+use super::velocity::Answering;
+use super::{ACCELERATED, FEW_SWEEPS, MOST_SWEEPS, Patience, Worst};
 use crate::joint::MAX_ROWS;
 use crate::joint::rows::Row;
 use crate::math::{Placed, rotation};
@@ -52,25 +55,21 @@ impl Mechanism {
         }
         self.impulse.fill(0.0);
         let (mut sweeps, mut left) = (0, f64::INFINITY);
-        while sweeps < MOST_SWEEPS && !(left <= tolerance) {
-            let mut worst = Worst::default();
-            let count = self.layout.nodes.len();
-            for k in 0..count {
-                let node = self.layout.nodes[if sweeps % 2 == 0 { k } else { count - 1 - k }];
-                if !node.source.is_internal() {
-                    worst.note(self.project_joint(&node, h, tolerance));
-                }
-            }
-            for k in 0..self.layout.bounded.len() {
-                worst.note(self.project_limit(k, h));
-            }
-            left = worst.0;
+        let mut patience = Patience::new();
+        while sweeps < MOST_SWEEPS {
+            left = self.project_once(sweeps % 2 == 1, h, tolerance);
             sweeps += 1;
-            if !left.is_finite() {
+            if left <= tolerance || !left.is_finite() {
                 break;
             }
+            if sweeps > FEW_SWEEPS {
+                if !patience.lasts(left) {
+                    break;
+                }
+                sweeps += self.project_all(h, (NEWTON * left).max(ACCELERATED * tolerance), MOST_SWEEPS - sweeps);
+            }
         }
-        self.iterative.unfinished = !(left <= tolerance);
+        self.iterative.unfinished = left > tolerance || left.is_nan();
         self.velocities_along_the_way(h);
         self.pose.copy_from_slice(&self.next);
         self.bounded.average(h);
@@ -83,6 +82,44 @@ impl Mechanism {
         self.remember_impulses(None);
         self.remember_accelerations(h);
         self.keep_account(0.0, 0.0);
+        sweeps
+    }
+
+    /// One sweep; returns the largest error that it met.
+    fn project_once(&mut self, back: bool, h: f64, tolerance: f64) -> f64 {
+        let mut worst = Worst::default();
+        let count = self.layout.nodes.len();
+        for k in 0..count {
+            let node = self.layout.nodes[if back { count - 1 - k } else { k }];
+            if !node.source.is_internal() {
+                worst.note(self.project_joint(&node, h, tolerance));
+            }
+        }
+        for k in 0..self.layout.bounded.len() {
+            worst.note(self.project_limit(k, h));
+        }
+        worst.0
+    }
+
+    /// Moves all bodies at once, by conjugate gradients with the rows where they are; returns the sweeps to and fro.
+    fn project_all(&mut self, h: f64, goal: f64, most: u32) -> u32 {
+        std::mem::swap(&mut self.pose, &mut self.next);
+        self.whiten_plainly();
+        self.write_rows();
+        std::mem::swap(&mut self.pose, &mut self.next);
+        self.invert_joints(Answering::All);
+        let mut moved = std::mem::take(&mut self.iterative.velocities);
+        moved.clone_from(&self.u);
+        let mut x = std::mem::take(&mut self.impulse);
+        let stage = Stage::Positions { h, bounds: Bounds::Out };
+        let sweeps = self.accelerate(&mut x, stage, Answering::All, goal / h, most);
+        self.impulse = x;
+        std::mem::swap(&mut self.u, &mut moved);
+        for k in 0..self.layout.movable {
+            let step = std::array::from_fn(|s| moved[k][s] - self.u[k][s]);
+            self.displace(k, &step, h);
+        }
+        self.iterative.velocities = moved;
         sweeps
     }
 
