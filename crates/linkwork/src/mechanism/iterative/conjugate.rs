@@ -21,7 +21,7 @@ use super::{Worst, block};
 /// algebra), far more than what gaps of a micrometre make of rows that others imply.
 const GIVING_WAY: f64 = 1e-6;
 /// Iterations in which the residual must have halved.
-const PATIENCE: u32 = 80;
+const PATIENCE: u32 = 40;
 
 /// Which stage of the step a solve is for.
 #[derive(Clone, Copy)]

@@ -57,9 +57,9 @@ impl Mechanism {
         }
     }
 
-    /// Velocities below which rows count as standing before the move: positions are closed afterwards in any case.
+    /// Velocities below which rows count as standing.
     fn swept_speed(&self) -> f64 {
-        super::CLOSED / self.iterative.step
+        super::STOPPED * super::CLOSED / self.iterative.step
     }
 
     /// The impulses with which joints answer to pushes, into `rhs`, as far as a few sweeps find them.

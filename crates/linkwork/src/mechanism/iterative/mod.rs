@@ -117,7 +117,6 @@ pub(super) struct IterativeScratch {
     seen: Vec<u32>,
     changes: u32,
     velocities: Vec<Hat>,
-    before: Vec<f64>,
     /// Joint impulses that answer to contacts, from which the next look starts, and the size of the step.
     answered: Vec<f64>,
     step: f64,

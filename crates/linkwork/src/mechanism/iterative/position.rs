@@ -75,9 +75,7 @@ impl Mechanism {
             self.invert_joints(Answering::All);
         }
         let mut patience = Patience::new();
-        self.anderson.restart();
         while swept.sweeps < MOST_SWEEPS && patience.lasts(swept.worst) {
-            self.iterative.before.clone_from(&self.impulse);
             swept.sweeps += self.accelerate_positions(h, bounds, tolerance, swept.worst, MOST_SWEEPS - swept.sweeps);
             for back in [false, true] {
                 swept.worst = self.sweep_positions_once(back, 1.0, h, bounds, tolerance);
@@ -85,9 +83,6 @@ impl Mechanism {
                 if swept.worst <= tolerance || !swept.worst.is_finite() {
                     return swept;
                 }
-            }
-            if self.bounded.is_empty() {
-                self.extrapolate_rounds(h);
             }
         }
         swept
@@ -129,24 +124,6 @@ impl Mechanism {
         self.impulse = x;
         self.predict_all(h);
         sweeps
-    }
-
-    /// Anderson's step after a round of Newton's method and sweeps: where bodies whip round, rows of the start lead astray alike in
-    /// every round, and a few rounds tell how.
-    fn extrapolate_rounds(&mut self, h: f64) {
-        let before = std::mem::take(&mut self.iterative.before);
-        for k in 0..before.len() {
-            self.rhs[k] = self.impulse[k] - before[k];
-        }
-        self.anderson.accelerate(&mut self.rhs, &self.linear.mobility);
-        for k in 0..before.len() {
-            let to = before[k] + self.rhs[k];
-            self.rhs[k] = to - self.impulse[k];
-            self.impulse[k] = to;
-        }
-        Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
-        self.iterative.before = before;
-        self.predict_all(h);
     }
 
     fn predict_all(&mut self, h: f64) {
