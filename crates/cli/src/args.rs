@@ -68,6 +68,8 @@ pub enum MethodName {
     Direct,
     /// In the coordinates of the joints, by articulated bodies
     Reduced,
+    /// Joint by joint, in sweeps
+    Iterative,
 }
 
 impl MethodName {
@@ -76,6 +78,7 @@ impl MethodName {
         match self {
             MethodName::Direct => linkwork::Method::Direct,
             MethodName::Reduced => linkwork::Method::Reduced,
+            MethodName::Iterative => linkwork::Method::Iterative,
         }
     }
 
@@ -84,6 +87,7 @@ impl MethodName {
         match self {
             MethodName::Direct => "direct",
             MethodName::Reduced => "reduced",
+            MethodName::Iterative => "iterative",
         }
     }
 }

@@ -314,6 +314,7 @@ pub struct Warnings {
 enum Topic {
     LastResort(Option<BodyId>),
     Conflict(JointId),
+    Unfinished(JointId),
     ToleranceMissed(JointId),
     Jam(BodyId, BodyId),
     Refused(BodyId, BodyId),
@@ -324,6 +325,7 @@ impl Topic {
         match *warning {
             Warning::LastResort { body, .. } => Topic::LastResort(body),
             Warning::Conflict { joint, .. } => Topic::Conflict(joint),
+            Warning::Unfinished { joint, .. } => Topic::Unfinished(joint),
             Warning::ToleranceMissed { joint } => Topic::ToleranceMissed(joint),
             Warning::Jam { a, b } => Topic::Jam(a, b),
             Warning::Refused { a, b } => Topic::Refused(a, b),

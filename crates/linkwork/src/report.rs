@@ -90,6 +90,14 @@ pub enum Warning {
         /// The other.
         b: BodyId,
     },
+    /// The iterative method ended its sweeps before the joints were closed as far as they were to be. Below 1 mm the step has
+    /// not failed.
+    Unfinished {
+        /// The joint with the largest error.
+        joint: JointId,
+        /// What remains open, m or rad.
+        gap: f64,
+    },
     /// The error control could not reach its tolerance with the smallest step it takes.
     ToleranceMissed {
         /// A joint of the mechanism.
@@ -150,6 +158,13 @@ impl Warning {
                     name(b)
                 )
             }
+            Warning::Unfinished { joint, gap } => {
+                let name = world.joint_name(joint).unwrap_or("?");
+                format!(
+                    "joint \"{name}\" is left open by {} m or rad: sweeps over the joints did not converge; try a smaller step, or the direct method",
+                    figure(gap)
+                )
+            }
             Warning::ToleranceMissed { joint } => {
                 let name = world.joint_name(joint).unwrap_or("?");
                 format!(
@@ -169,6 +184,8 @@ pub struct StepReport {
     pub kinds: StepKinds,
     /// Mean iterations of the joint correction over the mechanisms.
     pub joint_iterations: f64,
+    /// Systems of single joints that the iterative method solved: its work, whatever the machine.
+    pub joint_solves: u64,
     /// Points at which shapes touch or may touch within the step.
     pub contacts: u32,
     /// Mean sweeps over bounded rows, and iterations of the contact solver.
@@ -212,6 +229,9 @@ impl StepReport {
         if let (false, Some(joint)) = (advance.closed, worst) {
             self.failed = true;
             self.warnings.push(Warning::Conflict { joint, gap: advance.error_m.max(advance.error_rad) });
+        }
+        if let (true, true, Some(joint)) = (advance.unfinished, advance.closed, worst) {
+            self.warnings.push(Warning::Unfinished { joint, gap: advance.error_m.max(advance.error_rad) });
         }
         if let (true, Some(joint)) = (advance.tolerance_missed, worst) {
             self.warnings.push(Warning::ToleranceMissed { joint });

@@ -5,7 +5,7 @@ use crate::error::StepError;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
-use crate::params::StepParams;
+use crate::params::{Method, StepParams};
 use crate::particle::couple;
 use crate::report::StepReport;
 use crate::world::World;
@@ -147,6 +147,7 @@ impl Round<'_> {
         let before = (!late.is_empty() && self.halvings == 0).then(|| world.snapshot());
         for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| taken(*k)) {
             mechanism.scatter(&mut world.bodies, &mut world.joints, h);
+            report.joint_solves += mechanism.take_joint_solves();
             mechanism.timer.lap(|s| &mut s.other);
             report.stages.add(&mechanism.timer.stages);
         }
@@ -193,6 +194,8 @@ impl Scratch {
             self.laid_out_for = Some(key);
         }
         for mechanism in &mut self.mechanisms {
+            // what is done before a step, or without one, is done directly
+            mechanism.method = Method::Direct;
             choice::settle(mechanism, world);
         }
     }

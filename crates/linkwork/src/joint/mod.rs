@@ -273,6 +273,18 @@ pub(crate) struct JointMemory {
     pub mean_force: [f64; MAX_ROWS],
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
+    /// What the iterative method starts from.
+    pub swept: Swept,
+}
+
+/// Impulses of a joint's rows in the last step whose joints were swept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Swept {
+    /// Of a step that touched nothing: those of the position and of the velocity stage. In contact: without contacts, and with.
+    pub first: [f64; MAX_ROWS],
+    pub second: [f64; MAX_ROWS],
+    /// Its size; negative in contact, zero if there is nothing to start from.
+    pub step: f64,
 }
 
 /// How a mechanism's system is set up: tested once for a graph, then kept.

@@ -202,9 +202,16 @@ impl BoundedRows {
 
     /// The same for the second half: limits that are reached stop (or bounce).
     pub fn aim_second(&mut self, k: usize, rate: f64, h: f64, tolerance: f64) {
+        let (b, lo, hi) = self.second_law(k, rate, h, tolerance);
+        (self.b[k], self.lo[k], self.hi[k]) = (b, lo, hi);
+        self.second[k] = if lo < hi { self.first[k] } else { 0.0 };
+    }
+
+    /// Velocity and bounds of a row of present rate `rate` in the second half.
+    pub fn second_law(&self, k: usize, rate: f64, h: f64, tolerance: f64) -> (f64, f64, f64) {
         let share = 0.5 * h;
         let value = self.value[k];
-        let (b, lo, hi) = match self.laws[k] {
+        match self.laws[k] {
             Law::Limit(limit) => match self.limit_bound(k, 0.0) {
                 Some(bound) => {
                     let (lo, hi) = self.limit_sign(k, bound);
@@ -226,9 +233,7 @@ impl BoundedRows {
                 let mean_rate = (value - self.start_value[k]) / h;
                 (law.velocity_residual(value, mean_rate, rate, 0.0, h), -max_force * share, max_force * share)
             }
-        };
-        (self.b[k], self.lo[k], self.hi[k]) = (b, lo, hi);
-        self.second[k] = if lo < hi { self.first[k] } else { 0.0 };
+        }
     }
 
     /// Solves for the impulses of the first or second half.
@@ -239,7 +244,7 @@ impl BoundedRows {
         self.sweeps += solution.sweeps;
     }
 
-    fn limit_bound(&self, k: usize, reach: f64) -> Option<f64> {
+    pub fn limit_bound(&self, k: usize, reach: f64) -> Option<f64> {
         let Law::Limit(limit) = self.laws[k] else { return None };
         let ahead = self.value[k] + reach;
         match (limit.min, limit.max) {
@@ -249,7 +254,7 @@ impl BoundedRows {
     }
 
     /// Bounds of a limit row's impulse: it only pushes back into the range.
-    fn limit_sign(&self, k: usize, bound: f64) -> (f64, f64) {
+    pub fn limit_sign(&self, k: usize, bound: f64) -> (f64, f64) {
         match self.laws[k] {
             Law::Limit(Limit { min: Some(lo), max: Some(hi), .. }) if hi - lo <= POINT_RANGE => {
                 (f64::NEG_INFINITY, f64::INFINITY)
@@ -323,7 +328,7 @@ impl Mechanism {
     }
 
     /// Rate of a bounded row's coordinate, bodies moved by the user included.
-    fn bounded_rate(&self, k: usize) -> f64 {
+    pub(super) fn bounded_rate(&self, k: usize) -> f64 {
         let (b, row) = (&self.layout.bounded[k], &self.bounded.rows[k]);
         row.velocity(&self.motion(b.a), &self.motion(b.b))
     }

@@ -10,7 +10,7 @@ use super::bounded::BoundedEntry;
 use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
 use crate::joint::rows::Row;
 use crate::math::Placed;
-use crate::params::StepParams;
+use crate::params::{Method, StepParams};
 use crate::report::StepKind;
 use glam::DVec3;
 
@@ -25,6 +25,8 @@ const MOST_SIDES: usize = 4;
 #[derive(Default)]
 pub(super) struct ContactScratch {
     body_wise: bool,
+    /// Whether its joints are swept, not factorised.
+    swept: bool,
     /// Whether the mechanism answers in reduced coordinates.
     pub in_tree: bool,
     /// Columns of Q, movable bodies × 6 each.
@@ -62,6 +64,11 @@ impl Mechanism {
         if self.catch_up_in_tree(h) {
             return;
         }
+        if self.is_iterative() {
+            self.refresh_drive_forces();
+            self.kick(0.5 * h);
+            return self.sweep_velocities_closed(h, 0.0);
+        }
         self.linearise_here(h);
         self.kick(0.5 * h);
         self.close_velocities();
@@ -78,13 +85,22 @@ impl Mechanism {
         self.contact.pushed.clear();
         self.contact.pushed.resize(self.layout.movable, [0.0; 6]);
         self.contact.in_tree = self.begin_contact_in_tree(h);
+        self.contact.swept = false;
         if self.contact.in_tree {
             self.contact.body_wise = false;
             return;
         }
-        self.linearise_here(h);
         let mut joints = self.layout.nodes.iter().filter(|n| !n.source.is_internal());
         let few_sides = joints.all(|n| (n.sides.1 - n.sides.0) as usize <= MOST_SIDES);
+        if self.is_iterative() && few_sides {
+            (self.contact.swept, self.contact.body_wise) = (true, true);
+            return self.begin_swept_contact(h);
+        }
+        if self.is_iterative() {
+            // a coupling of so many bodies is no entry of the island's problem
+            self.method = Method::Direct;
+        }
+        self.linearise_here(h);
         self.contact.body_wise = few_sides && self.count_freedoms() > MOST_MOTIONS;
     }
 
@@ -116,7 +132,9 @@ impl Mechanism {
             self.u[k].iter_mut().zip(push).for_each(|(e, x)| *e += h * x);
         }
         self.correction.fill(0.0);
-        if self.bounded.is_empty() {
+        if self.contact.swept {
+            self.close_swept_kick(h);
+        } else if self.bounded.is_empty() {
             self.close_for_first_half(h);
         } else {
             self.open_bounded(h, h);
@@ -183,6 +201,9 @@ impl Mechanism {
 
     /// The impulses with which joints answer to pushes, into `rhs`.
     fn answer(&mut self, pushed: &mut Vec<Hat>) {
+        if self.contact.swept {
+            return self.answer_by_turns(pushed);
+        }
         std::mem::swap(&mut self.u, pushed);
         self.row_velocities();
         std::mem::swap(&mut self.u, pushed);
@@ -362,6 +383,9 @@ impl Mechanism {
         if self.contact.in_tree {
             return self.predict_in_tree(h, params);
         }
+        if self.contact.swept {
+            return self.predict_swept(h, params);
+        }
         let mut pushed = std::mem::take(&mut self.contact.pushed);
         self.answer(&mut pushed);
         self.impulse.copy_from_slice(&self.contact.kicked_impulse);
@@ -393,9 +417,22 @@ impl Mechanism {
                 self.move_in_tree(h, params, supported);
                 self.taken_in_tree(h, iterations)
             }
+            Some(sweeps) if self.contact.swept => {
+                self.move_swept(h, params, supported);
+                self.taken(h, StepKind::Accurate, None, sweeps)
+            }
             Some(iterations) => {
                 self.move_in_contact(h, supported);
                 self.taken(h, StepKind::Accurate, None, iterations)
+            }
+            None if self.contact.swept && self.is_swept_enough() => {
+                self.move_swept(h, params, supported);
+                self.taken(h, StepKind::Accurate, None, 0)
+            }
+            None if self.contact.swept => {
+                self.u.copy_from_slice(&self.contact.with_contacts);
+                let sweeps = self.projected_in_contact(h, params);
+                self.taken(h, StepKind::LastResort, Some(Reason::NoConvergence), sweeps)
             }
             None => {
                 if self.contact.in_tree {
@@ -412,7 +449,7 @@ impl Mechanism {
             }
         };
         // the last resort leaves the velocities of the middle of the step
-        self.supported = supported || iterations.is_none();
+        self.supported = supported || advance.kind == StepKind::LastResort;
         self.measure_closure(&mut advance, params);
         advance
     }

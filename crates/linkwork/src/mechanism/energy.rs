@@ -23,10 +23,15 @@ impl Mechanism {
     ///
     /// Of a step that `swings` a loss counts too, unless something dissipates; of others it is damping.
     pub(super) fn energy_is_plausible(&mut self, before: f64, h: f64, swings: bool) -> bool {
+        self.energy_is_plausible_within(before, h, swings, 0.0)
+    }
+
+    /// The same where a part of the energy is not known, J.
+    pub(super) fn energy_is_plausible_within(&mut self, before: f64, h: f64, swings: bool, unknown: f64) -> bool {
         let work = self.work_done(h);
         let change = self.mechanical_energy() - before - work;
         let now = self.kinetic_energy();
-        let slack = UNEXPLAINED * self.kick_energy(h) + UNCERTAIN * work.abs();
+        let slack = UNEXPLAINED * self.kick_energy(h) + UNCERTAIN * work.abs() + unknown;
         let per_step = UNEXPLAINED * now + slack;
         let in_all = GAINS_KEPT[self.halvings as usize] * self.account.largest_kinetic.max(now) + slack;
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;

@@ -98,7 +98,7 @@ impl Mechanism {
             *u = [v.x, v.y, v.z, 0.0, 0.0, 0.0];
         }
         self.linear.forget();
-        self.linearise_here(h);
+        if self.is_iterative() { self.prepare_sweeps(h) } else { self.linearise_here(h) }
     }
 
     /// Moves `pose` onto the joints, the multipliers Λ = h²λ in `impulse`, the motion of each body in `residual` terms of world

@@ -229,19 +229,25 @@ impl Mechanism {
         self.linear.forget();
         self.write_rows();
         self.timer.lap(|s| &mut s.assemble);
-        for (k, s) in self.layout.soft.iter().enumerate() {
-            let mobility = self.linear.mobility[s.row as usize];
-            let law = if self.linear.whole { SoftLaw::whole } else { SoftLaw::new };
-            self.linear.soft[k] = law(self.linear.soft[k].law, h, mobility);
-        }
+        self.set_soft_laws(h);
         self.sum_products(|soft| soft.compliance);
         self.timer.lap(|s| &mut s.assemble);
         self.factorise();
         self.timer.lap(|s| &mut s.factor);
     }
 
+    /// How soft rows enter a step of `h`, once rows are written.
+    pub(super) fn set_soft_laws(&mut self, h: f64) {
+        for (k, s) in self.layout.soft.iter().enumerate() {
+            let mobility = self.linear.mobility[s.row as usize];
+            let law = if self.linear.whole { SoftLaw::whole } else { SoftLaw::new };
+            self.linear.soft[k] = law(self.linear.soft[k].law, h, mobility);
+        }
+    }
+
     /// Writes Ĵ, drift, mobility and directions at `pose`.
     pub(super) fn write_rows(&mut self) {
+        let at_midpoint = self.is_iterative();
         let lin = &mut self.linear;
         let mut rows = [Row::default(); MAX_ROWS];
         for node in &self.layout.nodes {
@@ -254,6 +260,9 @@ impl Mechanism {
                     m.rows(a, b, &mut rows);
                     for (k, s) in self.layout.soft[node.soft.0 as usize..node.soft.1 as usize].iter().enumerate() {
                         rows[hard + k] = m.coordinates[s.coordinate as usize].1.row(m, a, b);
+                    }
+                    if at_midpoint {
+                        rows[..count].iter_mut().for_each(|row| super::iterative::act_at_midpoint(row, a.x, b.x));
                     }
                     for r in 0..count {
                         lin.directions[first + r] = rows[r].lin;
@@ -294,7 +303,10 @@ impl Mechanism {
                     for t in &self.layout.terms[t0 as usize..t1 as usize] {
                         let m = &self.layout.models[t.model as usize];
                         let (a, b) = (&self.pose[t.a as usize], &self.pose[t.b as usize]);
-                        let row = m.coordinates[t.coordinate as usize].1.row(m, a, b).scaled(t.factor);
+                        let mut row = m.coordinates[t.coordinate as usize].1.row(m, a, b).scaled(t.factor);
+                        if at_midpoint {
+                            super::iterative::act_at_midpoint(&mut row, a.x, b.x);
+                        }
                         for (body, sign, ang) in [(t.a, -1.0, row.ang_a), (t.b, 1.0, row.ang_b)] {
                             if body as usize >= self.layout.movable {
                                 let motion = &self.outside[body as usize];
@@ -433,6 +445,9 @@ impl Mechanism {
 
     /// Brings velocities that the user disturbed back to the joints, by impulses of the hard rows alone.
     pub(super) fn close_velocities(&mut self) {
+        if self.is_iterative() {
+            return self.stop_hard_rows(super::FITTING_STEP, 0.0);
+        }
         self.row_velocities();
         for s in &self.layout.soft {
             self.rhs[s.row as usize] = 0.0;

@@ -12,6 +12,7 @@ mod contact;
 mod controlled;
 mod doubling;
 mod energy;
+pub(crate) mod iterative;
 mod last_resort;
 pub(crate) mod layout;
 mod linear;
@@ -90,6 +91,8 @@ pub(crate) struct Advance {
     pub member: Option<u32>,
     pub closed: bool,
     pub tolerance_missed: bool,
+    /// Whether sweeps over the joints ended before these were closed as far as they were to be.
+    pub unfinished: bool,
 }
 
 impl Advance {
@@ -154,6 +157,7 @@ pub(crate) struct Mechanism {
     contact: contact::ContactScratch,
     controlled: controlled::ControlledScratch,
     doubling: doubling::DoublingScratch,
+    iterative: iterative::IterativeScratch,
     /// How its joints are held.
     pub method: Method,
     /// The mechanism as a tree, once it is stepped in reduced coordinates.
@@ -213,6 +217,7 @@ impl Mechanism {
             contact: contact::ContactScratch::default(),
             controlled: controlled::ControlledScratch::default(),
             doubling: doubling::DoublingScratch::default(),
+            iterative: iterative::IterativeScratch::default(),
             method: Method::Direct,
             tree: None,
             impulse: vec![0.0; rows],
@@ -295,6 +300,9 @@ impl Mechanism {
                 self.values[first + c] = drive.value;
             }
         }
+        if self.is_iterative() {
+            self.gather_swept(joints);
+        }
         self.gather_needed(joints);
         self.linear.gather(&self.layout, joints);
         self.bounded.gather(&self.layout, joints);
@@ -319,6 +327,7 @@ impl Mechanism {
             copy_rows(count, &mut joint.memory.impulse, &self.last_impulse[row..]);
             copy_rows(count, &mut joint.memory.force, &self.force[row..]);
             joint.memory.needed = self.needed_bits(row, count);
+            joint.memory.swept = self.swept_memory(row, count);
             for (mean, sum) in joint.memory.mean_force.iter_mut().zip(&self.force_sum[row..row + count]) {
                 *mean = sum / h;
             }
@@ -345,14 +354,21 @@ impl Mechanism {
 
     /// One step of size `h`, in substeps where this mechanism needs them.
     pub fn advance(&mut self, h: f64, params: &StepParams, disturbed: bool) -> Advance {
+        if self.is_iterative() && params.tolerance.is_some() {
+            // a motion that is to be followed closely needs its joints closed
+            self.method = Method::Direct;
+        }
         self.act_whole(false);
         if self.supported {
             self.catch_up(h);
         }
-        if disturbed || params.tolerance.is_some() {
+        let swept = self.is_iterative();
+        if !swept && (disturbed || params.tolerance.is_some()) {
             self.linearise_here(h);
         }
-        if disturbed {
+        if disturbed && swept {
+            self.sweep_velocities_closed(h, params.joint_tolerance);
+        } else if disturbed {
             self.fit_velocities_to_hard_rows();
             self.linearise_here(h);
         }
@@ -361,6 +377,7 @@ impl Mechanism {
         let mut advance = match params.tolerance {
             Some(tolerance) => self.controlled_step(h, tolerance, params),
             None if self.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
+            None if swept => self.swept_step(h, params, 0),
             None => self.halving_step(h, params, 0),
         };
         self.measure_closure(&mut advance, params);
@@ -437,6 +454,7 @@ impl Mechanism {
             member: self.layout.bodies.first().copied(),
             closed: true,
             tolerance_missed: false,
+            unfinished: false,
         }
     }
 
@@ -464,7 +482,9 @@ impl Mechanism {
                 }
             }
         }
-        advance.closed = advance.error_m.max(advance.error_rad) <= params.joint_tolerance;
+        let error = advance.error_m.max(advance.error_rad);
+        advance.unfinished = self.sweeps_are_unfinished();
+        advance.closed = error <= self.closing_tolerance(params);
     }
 
     /// Whether the accurate step is unstable or too coarse here: σ = h² Σ ½(|r||f| + r·f)/I must stay below its bound,

@@ -91,7 +91,8 @@ impl Mechanism {
 
     /// Rows that others imply.
     pub(crate) fn redundant_rows(&self) -> usize {
-        self.layout.factor.dropped_count()
+        // sweeps have no factor that would tell
+        if self.is_iterative() { 0 } else { self.layout.factor.dropped_count() }
     }
 
     /// Hard rows.

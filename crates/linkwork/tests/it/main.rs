@@ -22,6 +22,7 @@ mod editing;
 mod equivalence;
 mod friction;
 mod invariants;
+mod iterative;
 mod joints;
 mod limits;
 mod motors;
