@@ -7,7 +7,7 @@ use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND};
 use crate::linalg::Factor;
 use crate::linalg::kernels::with_size;
 use crate::math::{Placed, max_abs, rotation};
-use crate::params::StepParams;
+use crate::params::{Method, StepParams};
 use crate::report::StepKind;
 use glam::{DMat3, DVec3};
 use wide::f64x4;
@@ -30,7 +30,7 @@ pub(crate) struct JointSystem<'a> {
 impl Mechanism {
     /// Whether its joints can be held by projection: springs and servos would act again with each.
     pub(crate) fn can_pile(&self) -> bool {
-        !self.contact.in_tree && self.layout.soft.is_empty()
+        self.method != Method::Iterative && !self.contact.in_tree && self.layout.soft.is_empty()
     }
 
     /// How many motions its joints leave free.
