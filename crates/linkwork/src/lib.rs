@@ -32,10 +32,11 @@
 pub mod scene;
 
 mod params;
-pub use params::{ContactSolver, Method, StepParams};
+pub use params::{ContactSolver, Method, StepParams, Stepper};
 
 mod flight;
 mod sleep;
+mod events;
 mod step;
 pub use step::{Scratch, step};
 

@@ -12,6 +12,7 @@ mod contact;
 mod controlled;
 mod doubling;
 mod energy;
+mod events;
 mod last_resort;
 pub(crate) mod layout;
 mod linear;

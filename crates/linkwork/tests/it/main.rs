@@ -20,6 +20,7 @@ mod couplings;
 mod determinism;
 mod editing;
 mod equivalence;
+mod events;
 mod friction;
 mod invariants;
 mod joints;
