@@ -34,9 +34,9 @@ pub mod scene;
 mod params;
 pub use params::{ContactSolver, Method, StepParams, Stepper};
 
+mod events;
 mod flight;
 mod sleep;
-mod events;
 mod step;
 pub use step::{Scratch, step};
 

@@ -115,7 +115,8 @@ impl Stage<'_> {
         let mu = push.point()?.manifold.material.friction;
         let rows = [push.rows[1], push.rows[2], push.rows[0]];
         let responses = rows.map(|row| self.response(push.a, push.b, &row));
-        let column = |j: usize| DVec3::from_array([0, 1, 2].map(|i| super::forces::change_of(&rows[i], &push, &responses[j])));
+        let column =
+            |j: usize| DVec3::from_array([0, 1, 2].map(|i| super::forces::change_of(&rows[i], &push, &responses[j])));
         let matrix = DMat3::from_cols(column(0), column(1), column(2));
         let u = self.rates(&push);
         let found = collision::collide(matrix, DVec3::new(u[1], u[2], u[0]), mu, restitution).ok()?;

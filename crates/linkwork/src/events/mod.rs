@@ -68,11 +68,10 @@ fn run(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<
     let tolerance = Tolerance::new(params.tolerance.unwrap_or(TOLERANCE));
     let mut solver = DormandPrince::new(tolerance).map_err(|e| stopped(0.0, e.to_string()))?;
     let (mut attempts, mut stalled, mut escalations) = (0, 0, 0);
-    let mut size = dt;
+    solver.suggest(dt);
     while dt - stage.time() > 1e-12 * dt {
         let from = stage.time();
         stage.settle(dt - from, stalled >= 3).map_err(|problem| stopped(from, problem))?;
-        solver.suggest(size.min(dt - from));
         let taken = solver.advance(&mut stage, dt).map_err(|e| match (stage.failure.take(), e) {
             (Some(problem), _) => stopped(from, problem),
             (None, OdeError::NotFinite { .. }) => StepError::NotFinite { body: stage.worst_body() },
@@ -80,7 +79,6 @@ fn run(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<
         })?;
         // a trial that was too long may have led where no forces are; the step that was taken did not
         stage.failure = None;
-        size = taken.to - taken.from;
         stage.substeps += 1;
         if let Some(time) = stage.first_event(&solver, &taken) {
             let mut y = vec![0.0; stage.dimension()];

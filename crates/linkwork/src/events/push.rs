@@ -35,12 +35,27 @@ pub(super) struct Place {
 pub(super) enum What {
     Contact(Point),
     /// A coordinate at a bound: `side` is 1 at the lower one, −1 at the upper. `held`: both bounds are the same.
-    Limit { at: Place, side: f64, held: bool, restitution: f64 },
+    Limit {
+        at: Place,
+        side: f64,
+        held: bool,
+        restitution: f64,
+    },
     /// Dry friction (target zero) or a motor that holds a rate with at most so much force. `slip` is the sign of the rate
     /// against the target; none while it is held.
-    Drive { at: Place, motor: bool, target: f64, most: f64, slip: Option<f64> },
+    Drive {
+        at: Place,
+        motor: bool,
+        target: f64,
+        most: f64,
+        slip: Option<f64>,
+    },
     /// A servo with a bound on its force.
-    Servo { at: Place, law: Linear, most: f64 },
+    Servo {
+        at: Place,
+        law: Linear,
+        most: f64,
+    },
 }
 
 /// Something that pushes.
@@ -60,6 +75,14 @@ pub(super) struct Push {
 }
 
 impl Point {
+    pub fn new(manifold: Manifold, normal: DVec3, position: DVec3, a: &Placed, b: &Placed) -> Point {
+        let tangents = tangents(normal, DVec3::ZERO);
+        let (local_a, local_b) = (DVec3::ZERO, DVec3::ZERO);
+        let mut point = Point { manifold, local_a, local_b, normal, position, tangents, slip: None };
+        point.put(normal, position, a, b);
+        point
+    }
+
     /// How far a place is from where the point would be as part of either body, m.
     pub fn distance(&self, position: DVec3, a: &Placed, b: &Placed) -> f64 {
         let (in_a, in_b) = (a.x + a.q * self.local_a, b.x + b.q * self.local_b);

@@ -30,6 +30,8 @@ pub(super) enum Unit {
 const GLANCE: f64 = 1e-5;
 /// Rounds in which what overlaps is pushed apart.
 const MOST_PUSH_OUTS: u32 = 8;
+/// How far from touching points are told apart, m.
+pub(super) const NEAR: f64 = 1e-4;
 /// Speed at which a point that touches is leaving, m/s.
 const LEAVING: f64 = 1e-6;
 
@@ -138,24 +140,19 @@ impl<'w> Stage<'w> {
             collisions.sync(*graph_version, bodies, joints);
             collisions.update(&placed, left.max(1e-6), gravity.length());
             self.watched.extend_from_slice(&collisions.manifolds);
+            self.watched.dedup_by_key(|m| (m.collider_a, m.collider_b));
         }
         let mut deepest = 0.0_f64;
         for manifold in &self.watched {
-            for point in manifold.points().iter().filter(|p| p.gap <= TOUCH) {
-                deepest = deepest.max(-point.gap);
-                let (normal, position) = (manifold.normal, point.position);
-                let a = bodies.at(manifold.a as usize).map_or(Placed::WORLD, |b| b.placed());
-                let what = Point {
-                    manifold: *manifold,
-                    local_a: a.q.inverse() * (position - a.x),
-                    local_b: point.local_b,
-                    normal,
-                    position,
-                    tangents: tangents(normal, DVec3::ZERO),
-                    slip: None,
-                };
-                let push = Push::new(Some(manifold.a), Some(manifold.b), What::Contact(what));
-                pushes.push(Push { gap: point.gap, ..push });
+            let place = |slot: u32| bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
+            let (a, b) = (place(manifold.a), place(manifold.b));
+            // within a small reach: of all that may touch within the step only four points are kept
+            for touch in collisions.look_ahead(manifold, &a, &b, NEAR).iter() {
+                for &(position, gap) in touch.points.iter().filter(|(_, gap)| *gap <= TOUCH) {
+                    deepest = deepest.max(-gap);
+                    let what = What::Contact(Point::new(*manifold, touch.normal, position, &a, &b));
+                    pushes.push(Push { gap, ..Push::new(Some(manifold.a), Some(manifold.b), what) });
+                }
             }
         }
         let contacts: usize = self.watched.iter().map(|m| m.points().len()).sum();
@@ -212,9 +209,8 @@ impl<'w> Stage<'w> {
 
     /// The contact point of a pair at other poses that is nearest to a known one; where there is none, the known one as part of b.
     pub fn nearest(&mut self, point: &Point, a: &Placed, b: &Placed) -> (DVec3, DVec3, f64) {
-        let reach = self.world.collisions.near(&point.manifold);
-        let touches = self.world.collisions.look_ahead(&point.manifold, a, b, reach);
-        let mut best = (f64::INFINITY, (point.normal, b.x + b.q * point.local_b, reach));
+        let touches = self.world.collisions.look_ahead(&point.manifold, a, b, NEAR);
+        let mut best = (f64::INFINITY, (point.normal, b.x + b.q * point.local_b, NEAR));
         for touch in touches.iter().filter(|t| t.normal.dot(point.normal) > 0.7) {
             for &(position, gap) in &touch.points {
                 let distance = point.distance(position, a, b);
@@ -372,8 +368,12 @@ impl<'w> Stage<'w> {
             report.add(world, &advance, count);
         }
         for push in &self.pushes {
-            let (What::Limit { at, .. } | What::Drive { at, .. } | What::Servo { at, .. }) = push.what else { continue };
-            let Some(drive) = world.joints.at_mut(at.joint).and_then(|j| j.drives.get_mut(at.coordinate)) else { continue };
+            let (What::Limit { at, .. } | What::Drive { at, .. } | What::Servo { at, .. }) = push.what else {
+                continue;
+            };
+            let Some(drive) = world.joints.at_mut(at.joint).and_then(|j| j.drives.get_mut(at.coordinate)) else {
+                continue;
+            };
             for forces in [&mut drive.forces, &mut drive.mean] {
                 match push.what {
                     What::Limit { side, .. } => forces.limit = side * push.force[0],
@@ -416,7 +416,8 @@ impl<'w> Stage<'w> {
 
     /// The names of what pushes, for messages.
     pub fn names_of_pushing(&self) -> String {
-        let name = |slot: Option<u32>| slot.and_then(|s| self.world.bodies.at(s as usize)).map_or("the ground", |b| &b.name);
+        let name =
+            |slot: Option<u32>| slot.and_then(|s| self.world.bodies.at(s as usize)).map_or("the ground", |b| &b.name);
         let first = self.pushes.iter().find(|p| p.point().is_some()).or(self.pushes.first());
         first.map_or(String::new(), |p| format!(" near \"{}\" and \"{}\"", name(p.a), name(p.b)))
     }
@@ -433,7 +434,12 @@ impl<'w> Stage<'w> {
     }
 
     /// Changes of velocity by a unit impulse along a row, by slot.
-    pub fn response(&mut self, a: Option<u32>, b: Option<u32>, row: &crate::joint::rows::Row) -> Vec<(u32, DVec3, DVec3)> {
+    pub fn response(
+        &mut self,
+        a: Option<u32>,
+        b: Option<u32>,
+        row: &crate::joint::rows::Row,
+    ) -> Vec<(u32, DVec3, DVec3)> {
         let mut found = Vec::new();
         let mut pushes: Vec<(usize, Vec<_>)> = Vec::new();
         for (slot, is_b) in [(a, false), (b, true)] {

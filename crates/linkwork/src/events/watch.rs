@@ -1,7 +1,7 @@
 //! Looking along a step that was tried: whether something went through something in it, and when first.
 
 use super::push::{Place, What, of_joints};
-use super::stage::Stage;
+use super::stage::{NEAR, Stage};
 use super::{SLIDE_SPEED, TOUCH};
 use crate::math::Placed;
 use crate::ode::{Adaptive, DormandPrince, System, Taken};
@@ -130,7 +130,7 @@ impl Stage<'_> {
         let collisions = &mut self.world.collisions;
         let reach = collisions.reach(manifold.collider_a) + collisions.reach(manifold.collider_b);
         let pair = (manifold.collider_a, manifold.collider_b);
-        let found = collisions.look_ahead(&manifold, &a, &b, reach).iter();
+        let found = collisions.look_ahead(&manifold, &a, &b, NEAR).iter();
         let mut points: Vec<_> = found.flat_map(|t| t.points.iter().map(|p| (t.normal, p.0, p.1))).collect();
         let mut sunk = 0.0_f64;
         for rests in self.pushes.iter().filter_map(|p| p.point()) {
@@ -144,7 +144,12 @@ impl Stage<'_> {
                 sunk = sunk.max(-points.swap_remove(i).2);
             }
         }
-        let gap = points.iter().map(|p| p.2).fold(reach, f64::min);
+        if points.is_empty() && sunk == 0.0 {
+            let far = self.world.collisions.look_ahead(&manifold, &a, &b, reach).iter();
+            let gap = far.flat_map(|t| t.points.iter().map(|p| p.1)).fold(reach, f64::min);
+            return (gap.max(NEAR), 0.0);
+        }
+        let gap = points.iter().map(|p| p.2).fold(NEAR, f64::min);
         (gap, sunk)
     }
 

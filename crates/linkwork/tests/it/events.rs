@@ -154,7 +154,7 @@ fn a_ladder_slides_down_a_wall_and_leaves_it_at_two_thirds_of_its_height() {
     let energy = run.energy();
     let mut left_at = None;
     let mut drift = 0.0;
-    for _ in 0..75 {
+    while run.position("ladder").z > 0.3 {
         run.step();
         let up = (run.orientation("ladder") * DVec3::Z).z;
         let (spin, v) = (run.spin("ladder").y.abs(), run.velocity("ladder"));
@@ -169,7 +169,7 @@ fn a_ladder_slides_down_a_wall_and_leaves_it_at_two_thirds_of_its_height() {
             left_at = Some(up);
             drift = v.x;
         }
-        if left_at.is_some() && run.position("ladder").z > 0.05 {
+        if left_at.is_some() {
             assert!((v.x - drift).abs() < 1e-8, "nothing pushes it sideways any more: {} and {drift}", v.x);
         }
     }
@@ -237,8 +237,14 @@ fn a_rod_on_a_hinge_bounces_off_a_wall_by_its_restitution() {
     scene.body(ball("tip", 0.05, e).at([1.0, 0.0, 0.0]));
     scene.joint(Joint::fixed("weld", "rod", "tip", [1.0, 0.0, 0.0]));
     scene.joint(Joint::hinge("hinge", WORLD, "rod", [0.0; 3], [0.0, 0.0, 1.0]));
-    scene.body(Body::fixed("wall").at([0.9, 0.6, 0.0]).placed_shape(Shape::new(Geometry::Box { size: [1.0, 0.2, 1.0] }).restitution(e).friction(0.0)));
-    scene.bodies[0].angular_velocity = [0.0, 0.0, 1.5];
+    scene.body(
+        Body::fixed("wall")
+            .at([0.9, 0.6, 0.0])
+            .placed_shape(Shape::new(Geometry::Box { size: [1.0, 0.2, 1.0] }).restitution(e).friction(0.0)),
+    );
+    for (body, x) in scene.bodies.iter_mut().zip([0.5, 1.0]) {
+        (body.velocity, body.angular_velocity) = ([0.0, 1.5 * x, 0.0], [0.0, 0.0, 1.5]);
+    }
     let mut run = events(&scene, 0.05);
     run.to(1.0);
     assert!((run.spin("rod").z + 1.5 * e).abs() < 1e-8, "{}", run.spin("rod").z);
@@ -283,7 +289,12 @@ fn a_ball_rolls_down_without_slipping_and_slides_into_rolling() {
     let inertia = 0.4 * r * r;
     let shape = Shape::new(Geometry::Sphere { radius: r }).friction(mu);
     scene.body(
-        Body::new("ball").at([0.0, 0.0, r]).with_mass(1.0).with_inertia([inertia; 3]).placed_shape(shape).moving([v0, 0.0, 0.0], [0.0; 3]),
+        Body::new("ball")
+            .at([0.0, 0.0, r])
+            .with_mass(1.0)
+            .with_inertia([inertia; 3])
+            .placed_shape(shape)
+            .moving([v0, 0.0, 0.0], [0.0; 3]),
     );
     let mut run = events(&scene, 0.05);
     run.to(1.0);
@@ -319,7 +330,11 @@ fn every_complementarity_solver_holds_a_stack() {
         let mut scene = Scene::new("stack");
         scene.body(ground(0.5, 0.0));
         for k in 0..3 {
-            scene.body(block(&format!("block {k}"), [0.4, 0.3, 0.2], 0.5).at([0.02 * f64::from(k), 0.0, 0.1 + 0.2 * f64::from(k)]));
+            scene.body(block(&format!("block {k}"), [0.4, 0.3, 0.2], 0.5).at([
+                0.02 * f64::from(k),
+                0.0,
+                0.1 + 0.2 * f64::from(k),
+            ]));
         }
         let mut run = events(&scene, 0.1);
         run.params.contact = contact;
@@ -338,7 +353,13 @@ fn a_box_that_falls_on_a_corner_comes_to_rest_and_never_gains_energy() {
     scene.body(ground(0.4, 0.3));
     let turn = DQuat::from_euler(linkwork::glam::EulerRot::XYZ, 0.5, 0.3, 0.2);
     let shape = Shape::new(Geometry::Box { size: [0.4, 0.3, 0.2] }).friction(0.4).restitution(0.3);
-    scene.body(Body::new("box").with_mass(1.0).at([0.0, 0.0, 0.6]).oriented([turn.w, turn.x, turn.y, turn.z]).placed_shape(shape));
+    scene.body(
+        Body::new("box")
+            .with_mass(1.0)
+            .at([0.0, 0.0, 0.6])
+            .oriented([turn.w, turn.x, turn.y, turn.z])
+            .placed_shape(shape),
+    );
     let mut run = events(&scene, 1.0 / 60.0);
     let mut energy = run.energy();
     for _ in 0..180 {
@@ -346,12 +367,17 @@ fn a_box_that_falls_on_a_corner_comes_to_rest_and_never_gains_energy() {
         assert!(run.energy() < energy + 1e-6, "{} after {energy} at {}", run.energy(), run.world.time());
         energy = run.energy();
     }
-    assert!(run.velocity("box").length() + run.spin("box").length() < 1e-6, "{} {}", run.velocity("box"), run.spin("box"));
+    assert!(
+        run.velocity("box").length() + run.spin("box").length() < 1e-6,
+        "{} {}",
+        run.velocity("box"),
+        run.spin("box")
+    );
 }
 
 #[test]
 fn what_the_stepper_cannot_do_is_refused_and_changes_nothing() {
-    let scene = registered("tablecloth", &[]);
+    let scene = registered("cloth-sphere", &[]);
     let mut world = build(&scene);
     let before = world.state_hash();
     let params = StepParams { stepper: Stepper::Events, ..StepParams::new(0.01) };
@@ -365,7 +391,12 @@ fn the_same_step_gives_the_same_bits() {
     let run = || {
         let mut scene = Scene::new("bits");
         scene.body(ground(0.4, 0.3));
-        scene.body(lump("lump", 1.0).at([0.0, 0.0, 0.5]).shape(Geometry::Box { size: [0.4, 0.3, 0.2] }).moving([1.0, 0.2, 0.0], [1.0, 2.0, 3.0]));
+        scene.body(
+            lump("lump", 1.0)
+                .at([0.0, 0.0, 0.5])
+                .shape(Geometry::Box { size: [0.4, 0.3, 0.2] })
+                .moving([1.0, 0.2, 0.0], [1.0, 2.0, 3.0]),
+        );
         let mut run = events(&scene, 1.0 / 60.0);
         for _ in 0..60 {
             run.scratch = Scratch::default();
