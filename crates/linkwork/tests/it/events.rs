@@ -406,3 +406,14 @@ fn the_same_step_gives_the_same_bits() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_gripper_lifts_a_box_from_event_to_event() {
+    let mut run = events(&registered("gripper", &[]), 1.0 / 60.0);
+    run.to(0.5);
+    // the carriage rises at 0.1 m/s once it has reached that, and the box with it
+    assert!((run.velocity("box").z - 0.1).abs() < 1e-4, "{}", run.velocity("box"));
+    let slip = run.position("box").z - 0.2 - run.value_of("mast", "displacement");
+    assert!(slip.abs() < 1e-5, "{slip}");
+    assert!(run.worst_error < 1e-9);
+}

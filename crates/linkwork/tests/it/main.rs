@@ -5,6 +5,7 @@ mod dense;
 mod overlap;
 mod random_mechanism;
 
+mod adaptive;
 mod assembly;
 mod bad_input;
 mod black_box;
