@@ -31,9 +31,12 @@ pub(super) struct Unknown {
 /// Changes of bodies, by slot: linear, angular.
 pub(super) type Changes = Vec<(u32, DVec3, DVec3)>;
 
-/// Every row gives way by this part of its own response: points that can share a load in many ways share it evenly. More where
-/// pivots of rounding lead astray.
-const SOFTNESS: [f64; 3] = [1e-9, 1e-7, 1e-5];
+/// Every row gives way by this part of its own response, so that points that can share a load in many ways share it evenly; more
+/// where pivots of rounding lead astray.
+const SOFTNESS: [f64; 2] = [1e-6, 1e-4];
+/// Rounds in which what gives way is taken back, and what may remain of it, as a part of the largest acceleration.
+const MOST_ROUNDS: usize = 8;
+const HELD: f64 = 1e-12;
 /// Sweeps of projected Gauss-Seidel, the last to be asked.
 const MOST_SWEEPS: usize = 3000;
 /// What is missed, as a part of the largest number in the problem, where no solver does better.
@@ -324,9 +327,6 @@ impl Stage<'_> {
         }
         // what joints hold already has hardly a response of its own
         let own: Vec<f64> = (0..n).map(|i| a[i * n + i]).collect();
-        let soften = |a: &mut [f64], softness: f64| {
-            (0..n).for_each(|i| a[i * n + i] = own[i] + softness * own[i].abs().max(1e-3 * largest));
-        };
         let place = |k: usize| group.iter().position(|&g| g == k).unwrap_or(0);
         let bounds: Vec<Bounds> = group
             .iter()
@@ -338,17 +338,11 @@ impl Stage<'_> {
         let b: Vec<f64> = group.iter().map(|&k| unknowns[k].b).collect();
         let mut failure = None;
         for softness in SOFTNESS {
-            soften(&mut a, softness);
-            let problem = lcp::Problem { a: &a, b: &b, bounds: &bounds };
-            match complementary(&problem, self.solver, softness == SOFTNESS[SOFTNESS.len() - 1]) {
-                Ok(solution) => {
-                    self.report.iterations += solution.iterations as u32;
-                    return Ok((solution.x, responses));
-                }
-                Err(f) => {
-                    if std::env::var("LWDBG").is_ok() { eprintln!("failed at {softness} n {n}: {f}"); }
-                    failure = Some(f)
-                }
+            let soft: Vec<f64> = own.iter().map(|own| softness * own.abs().max(1e-3 * largest)).collect();
+            (0..n).for_each(|i| a[i * n + i] = own[i] + soft[i]);
+            match self.solve_softly(&a, &b, &bounds, &soft) {
+                Ok(x) => return Ok((x, responses)),
+                Err(f) => failure = Some(f),
             }
         }
         let failure = failure.map_or(String::new(), |f| f.to_string());
@@ -357,10 +351,27 @@ impl Stage<'_> {
             self.names_of_pushing()
         ))
     }
+
+    /// Rows that give way hold on to the forces of the round before: after a few rounds nothing gives way any more.
+    fn solve_softly(&mut self, a: &[f64], b: &[f64], bounds: &[Bounds], soft: &[f64]) -> Result<Vec<f64>, Failure> {
+        let size = b.iter().fold(0.0_f64, |m, b| m.max(b.abs()));
+        let mut x = vec![0.0; b.len()];
+        for _ in 0..MOST_ROUNDS {
+            let held: Vec<f64> = (0..b.len()).map(|i| b[i] - soft[i] * x[i]).collect();
+            let solution = complementary(&lcp::Problem { a, b: &held, bounds }, self.solver)?;
+            self.report.iterations += solution.iterations as u32;
+            let gave = (0..b.len()).fold(0.0_f64, |m, i| m.max(soft[i] * (solution.x[i] - x[i]).abs()));
+            x = solution.x;
+            if gave <= HELD * size {
+                break;
+            }
+        }
+        Ok(x)
+    }
 }
 
-/// Asks the solver that was chosen, then the others; the one that is slow only if it is the last chance.
-fn complementary(problem: &lcp::Problem, first: ContactSolver, last: bool) -> Result<Solution, Failure> {
+/// Asks the solver that was chosen, then the others.
+fn complementary(problem: &lcp::Problem, first: ContactSolver) -> Result<Solution, Failure> {
     let sweep = || {
         let size = problem.b.iter().fold(0.0_f64, |m, b| m.max(b.abs()));
         lcp::gauss_seidel(problem, &vec![0.0; problem.rows()], MOST_SWEEPS, 1e-10 * size)
@@ -370,9 +381,6 @@ fn complementary(problem: &lcp::Problem, first: ContactSolver, last: bool) -> Re
         ContactSolver::Lemke => lcp::lemke(problem).or_else(|_| lcp::dantzig(problem)),
         ContactSolver::GaussSeidel => sweep(),
     };
-    if !last {
-        return solved;
-    }
     solved.or_else(|first| match sweep() {
         Ok(solution) => Ok(solution),
         Err(Failure::NotConverged { best }) => {

@@ -30,6 +30,8 @@ pub(super) enum Unit {
 const GLANCE: f64 = 1e-5;
 /// Rounds in which what overlaps is pushed apart.
 const MOST_PUSH_OUTS: u32 = 8;
+/// Acceleration with which something that stuck begins to slide, m/s² or rad/s².
+const ONSET: f64 = 1e-6;
 /// How far from touching points are told apart, m.
 pub(super) const NEAR: f64 = 1e-4;
 /// Speed at which a point that touches is leaving, m/s.
@@ -289,14 +291,14 @@ impl<'w> Stage<'w> {
                 What::Contact(point) if point.slip.is_none() => {
                     let mu = point.manifold.material.friction;
                     let (pull, most) = (force[1].hypot(force[2]), mu * force[0]);
-                    let starts = change[1].hypot(change[2]) > 1e-7 && pull >= most * (1.0 - 1e-9);
+                    let starts = change[1].hypot(change[2]) > ONSET && pull >= most * (1.0 - 1e-6);
                     if starts {
                         let way = point.tangents[0] * change[1] + point.tangents[1] * change[2];
                         point.slip = way.try_normalize();
                     }
                 }
                 What::Drive { most, slip, .. } if slip.is_none() && most.is_finite() => {
-                    if change[0].abs() > 1e-7 {
+                    if change[0].abs() > ONSET {
                         *slip = Some(change[0].signum());
                     }
                 }
