@@ -83,6 +83,20 @@ pub struct Data {
 }
 
 impl Data {
+    /// The same numbers as another of the same model, in the memory at hand.
+    pub(crate) fn copy_from(&mut self, other: &Data) {
+        self.links.clone_from(&other.links);
+        self.s.clone_from(&other.s);
+        self.u.clone_from(&other.u);
+        self.d.clone_from(&other.d);
+        self.e.clone_from(&other.e);
+        self.composite.clone_from(&other.composite);
+        self.outside.clone_from(&other.outside);
+        self.acceleration.clone_from(&other.acceleration);
+        self.force.clone_from(&other.force);
+        self.mass_matrix.clone_from(&other.mass_matrix);
+    }
+
     /// Memory for a model.
     pub fn new(model: &Model) -> Data {
         Data {

@@ -53,6 +53,11 @@ pub(crate) struct Loops {
     null: Vec<f64>,
     work: Vec<f64>,
     touched: Vec<u32>,
+    /// The row in which each column was last touched.
+    touched_in: Vec<u32>,
+    next: Vec<u32>,
+    /// Whether the poses are others than those of the elimination: whoever needs it has it made then.
+    pub stale: bool,
     y: Vec<f64>,
     residual: Vec<f64>,
     motions: Vec<Motion6>,
@@ -69,10 +74,24 @@ impl Loops {
             rows,
             pivot_of: vec![NONE; rates],
             work: vec![0.0; rates],
+            touched_in: vec![NONE; rates],
             residual: vec![0.0; rows],
             multipliers: vec![0.0; rows],
             ..Loops::default()
         }
+    }
+
+    /// The same elimination as of another of the same loops, in the memory at hand.
+    pub fn copy_from(&mut self, other: &Loops) {
+        self.pivots.clone_from(&other.pivots);
+        self.entries.clone_from(&other.entries);
+        self.taken.clone_from(&other.taken);
+        self.taken_of.clone_from(&other.taken_of);
+        self.pivot_of.clone_from(&other.pivot_of);
+        self.free.clone_from(&other.free);
+        self.null.clone_from(&other.null);
+        self.multipliers.clone_from(&other.multipliers);
+        self.stale = other.stale;
     }
 
     /// Eliminates the rows at the present poses.
@@ -82,6 +101,8 @@ impl Loops {
         self.taken.clear();
         self.taken_of.clear();
         self.pivot_of.fill(NONE);
+        self.touched_in.fill(NONE);
+        self.stale = false;
         let mut row = 0;
         let all = std::mem::take(&mut self.closing);
         for closing in &all {
@@ -90,13 +111,14 @@ impl Loops {
             closing.model.rows(&a, &b, &mut rows);
             for r in rows.iter().take(closing.rows) {
                 self.touched.clear();
-                let Loops { work, touched, .. } = self;
+                let Loops { work, touched, touched_in, .. } = self;
                 // entries may all be rounding, of a row across the plane of a flat linkage: what could have stood there counts
                 let mut size = 0.0_f64;
                 each_rate(model, data, r, (closing.a, a.x), (closing.b, b.x), |rate, value, largest| {
                     work[rate] = value;
                     size = size.max(largest);
                     touched.push(rate as u32);
+                    touched_in[rate] = row as u32;
                 });
                 self.eliminate_row(row, size);
                 row += 1;
@@ -111,8 +133,9 @@ impl Loops {
     fn eliminate_row(&mut self, row: usize, size: f64) {
         let first = self.taken.len() as u32;
         // pivots in their order: what one brings in, a later one takes out
-        let mut next: Vec<u32> =
-            self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE).collect();
+        let mut next = std::mem::take(&mut self.next);
+        next.clear();
+        next.extend(self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE));
         next.sort_unstable_by(|a, b| b.cmp(a));
         while let Some(p) = next.pop() {
             if next.last() == Some(&p) {
@@ -127,7 +150,8 @@ impl Loops {
             self.work[pivot.column as usize] = 0.0;
             for e in pivot.entries.0..pivot.entries.1 {
                 let (column, value) = self.entries[e as usize];
-                if !self.touched.contains(&column) {
+                if self.touched_in[column as usize] != row as u32 {
+                    self.touched_in[column as usize] = row as u32;
                     self.touched.push(column);
                     self.work[column as usize] = 0.0;
                     let q = self.pivot_of[column as usize];
@@ -139,6 +163,7 @@ impl Loops {
                 self.work[column as usize] -= factor * value;
             }
         }
+        self.next = next;
         self.taken_of.push((first, self.taken.len() as u32));
         let best = self
             .touched

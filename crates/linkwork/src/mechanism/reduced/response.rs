@@ -100,6 +100,7 @@ impl Tree {
 
     /// Factorises the mass at the present poses, softened by the soft rows; false if it cannot be.
     pub(super) fn factor_response(&mut self) -> bool {
+        self.freshen_loops();
         let size = self.freedoms();
         let Tree { model, data, loops, response, .. } = self;
         let Response { factor, across, soft, compliance, free, .. } = response;
@@ -137,6 +138,7 @@ impl Tree {
 
     /// Generalised impulses, by rate, become changes of the rates.
     pub(super) fn answer(&mut self, x: &mut [f64]) {
+        self.freshen_loops();
         let Tree { loops, response: Response { factor, free, .. }, .. } = self;
         match loops {
             Some(loops) => {
