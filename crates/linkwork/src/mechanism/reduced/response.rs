@@ -93,7 +93,7 @@ impl Tree {
         rows.by_rate.resize((k + 1) * rows.rates, 0.0);
         let entries = &mut rows.by_rate[k * rows.rates..];
         let (xa, xb) = (self.placed(a).x, self.placed(b).x);
-        adaptor::each_rate(&self.model, &self.data, &row, (a, xa), (b, xb), |rate, x, _| entries[rate] = x);
+        adaptor::each_rate(&self.model, &self.data, &row, (a, xa), (b, xb), |rate, x| entries[rate] = x);
         let drift = row.velocity(&self.motion(a), &self.motion(b)) - rows.part(k, v);
         rows.drift.push(drift);
     }
