@@ -6,7 +6,7 @@
 //!
 //! What happens at moments, contacts, limits and dry friction, is not in the equations: who follows them looks for such
 //! events with [`integrate_until`](crate::ode::Adaptive::integrate_until), answers (by [`collision`](crate::collision) and
-//! [`lcp`](crate::lcp)), and goes on. That is how an event-driven stepper works (Baraff 1989, 1994).
+//! [`lcp`](crate::lcp)), and goes on. That is how [`Stepper::Events`](crate::Stepper) works (Baraff 1989, 1994).
 //! Solvers do not project: joints open by as much as the solver errs.
 
 use crate::body::BodyState;

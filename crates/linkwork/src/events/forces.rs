@@ -379,9 +379,7 @@ fn complementary(problem: &lcp::Problem, first: ContactSolver) -> Result<Solutio
     let solved = match first {
         ContactSolver::Newton | ContactSolver::Dantzig => lcp::dantzig(problem).or_else(|_| lcp::lemke(problem)),
         ContactSolver::Lemke => lcp::lemke(problem).or_else(|_| lcp::dantzig(problem)),
-        ContactSolver::GaussSeidel => {
-            sweep().or_else(|_| lcp::dantzig(problem)).or_else(|_| lcp::lemke(problem))
-        }
+        ContactSolver::GaussSeidel => sweep().or_else(|_| lcp::dantzig(problem)).or_else(|_| lcp::lemke(problem)),
     };
     solved.or_else(|first| match sweep() {
         Ok(solution) => Ok(solution),

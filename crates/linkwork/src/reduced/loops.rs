@@ -519,13 +519,7 @@ pub(crate) fn each_rate(
 }
 
 /// Visits the rates on the way between two bodies: whether they move the first, and their column at that body's centre of mass.
-fn between(
-    model: &Model,
-    data: &Data,
-    a: (u32, DVec3),
-    b: (u32, DVec3),
-    mut visit: impl FnMut(usize, bool, Motion6),
-) {
+fn between(model: &Model, data: &Data, a: (u32, DVec3), b: (u32, DVec3), mut visit: impl FnMut(usize, bool, Motion6)) {
     let (mut la, mut lb) = (link_of(model, a.0), link_of(model, b.0));
     while la != lb {
         // parents come before what they carry: the later of the two is not above the other

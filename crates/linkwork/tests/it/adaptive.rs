@@ -216,6 +216,30 @@ fn a_blow_wakes_the_joints_around_it_and_limits_stop_them() {
 }
 
 #[test]
+fn a_long_chain_with_a_small_active_region_costs_little() {
+    // the hybrid chain is as long as what moves; a step of it costs less than one pass over all links
+    let model = chain(10_000, false, true, [0.0; 3]);
+    let state = State { q: model.neutral(), v: vec![0.0; model.rates()] };
+    let none = vec![0.0; model.rates()];
+    let activity = Activity { most: 24, tolerance: 1e-4, settling: 0.1 };
+    let mut long = Adaptive::new(&model, &state, &none, activity).unwrap();
+    assert!(long.strike(9_999, DVec3::X * 2000.0, DVec3::Z * 0.05));
+    let best = |run: &mut dyn FnMut()| {
+        let time = |run: &mut dyn FnMut()| {
+            let start = std::time::Instant::now();
+            run();
+            start.elapsed().as_secs_f64()
+        };
+        (0..40).map(|_| time(run)).fold(f64::INFINITY, f64::min)
+    };
+    let step = best(&mut || long.step(1e-4));
+    assert!(long.active().count() <= 25 && long.hybrid().0.bodies() <= 25);
+    let mut data = Data::new(&model);
+    let whole = best(&mut || aba(&model, &mut data, &state.q, &state.v, &none, &[]));
+    assert!(step < whole, "{step} s and {whole} s");
+}
+
+#[test]
 fn what_is_no_chain_is_refused() {
     let mut scene = weightless("fork");
     for k in 0..3 {

@@ -25,6 +25,9 @@ use glam::{DMat3, DVec3};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt;
 
+/// How much more an active node matters than one that stands still.
+const STAYS: f64 = 4.0;
+
 /// How much of a chain moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Activity {
@@ -709,7 +712,7 @@ impl Adaptive {
             if allowed > 0.0 && left < 2.0 * allowed + 1e-9 * start {
                 left = candidate.metric + rest(&heap);
             }
-            let moving = candidate.key - candidate.metric;
+            let moving = (candidate.key - candidate.metric).max(0.0);
             if open.len() >= self.activity.most || (left < allowed && moving < allowed) {
                 lost += candidate.metric + rest(&heap);
                 break;
@@ -732,8 +735,10 @@ impl Adaptive {
             return [a, b].map(|part| {
                 let s = &seen[&part];
                 let piece = self.piece_of(self.nodes[part as usize].first as usize);
+                // what is active stays so in doubt: closing a piece and opening it again costs more than a joint
+                let stays = if self.nodes[part as usize].active { STAYS } else { 1.0 };
                 Candidate {
-                    key: self.key(s.metric, s.speed),
+                    key: stays * self.key(s.metric, s.speed),
                     node: part,
                     metric: s.metric,
                     near: s.near,
