@@ -41,10 +41,12 @@ impl Stage<'_> {
                 What::Drive { target, most: f64::INFINITY, .. } => (self.rates(push)[0] - target).abs() > NONE,
                 _ => false,
             });
-            if !coming.iter().any(|(_, speed, _)| *speed > NONE) && !(held && round == 0) {
+            let meets = coming.iter().any(|(_, speed, _)| *speed > NONE);
+            if meets || (held && round == 0) {
+                self.strike_once(&coming)?;
+            } else {
                 return Ok(());
             }
-            self.strike_once(&coming)?;
         }
         Err(format!("blows follow each other without end{} (try the fixed stepper)", self.names_of_pushing()))
     }

@@ -31,6 +31,8 @@ pub(super) struct Place {
     pub coordinate: usize,
 }
 
+/// What it is that pushes; nearly all are contacts, so that the size of those is that of all.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy)]
 pub(super) enum What {
     Contact(Point),

@@ -297,10 +297,8 @@ impl<'w> Stage<'w> {
                         point.slip = way.try_normalize();
                     }
                 }
-                What::Drive { most, slip, .. } if slip.is_none() && most.is_finite() => {
-                    if change[0].abs() > ONSET {
-                        *slip = Some(change[0].signum());
-                    }
+                What::Drive { most, slip, .. } if slip.is_none() && most.is_finite() && change[0].abs() > ONSET => {
+                    *slip = Some(change[0].signum());
                 }
                 _ => {}
             }

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt;
 
 /// How much more an active node matters than one that stands still.
-const STAYS: f64 = 4.0;
+const STAYS: f64 = 16.0;
 
 /// How much of a chain moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
