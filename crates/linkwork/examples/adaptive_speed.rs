@@ -42,7 +42,7 @@ fn main() {
         let state = State { q: model.neutral(), v: vec![0.0; model.rates()] };
         let none = vec![0.0; model.rates()];
         let start = Instant::now();
-        let activity = Activity { most: 48, tolerance: 1e-4, settling: 0.1 };
+        let activity = Activity { most: 24, tolerance: 1e-4, settling: 0.1 };
         let mut adaptive = Adaptive::new(&model, &state, &none, activity).unwrap();
         let set_up = start.elapsed().as_secs_f64() * 1e3;
         // a blow at the free end: what moves is there
