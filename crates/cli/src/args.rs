@@ -92,6 +92,25 @@ impl MethodName {
     }
 }
 
+/// How a way of passing time is called on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StepperName {
+    /// One step of dt, contacts and joints together
+    Fixed,
+    /// From collision to collision, the motion between them followed to a tolerance; for few bodies
+    Events,
+}
+
+impl StepperName {
+    /// The engine's name for it.
+    pub fn stepper(self) -> linkwork::Stepper {
+        match self {
+            StepperName::Fixed => linkwork::Stepper::Fixed,
+            StepperName::Events => linkwork::Stepper::Events,
+        }
+    }
+}
+
 /// How a contact solver is called on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ContactName {
@@ -126,6 +145,9 @@ pub struct StepOptions {
     /// Time to simulate in seconds; that of the scene if absent
     #[arg(long, value_name = "SECONDS", value_parser = number::duration, allow_hyphen_values = true)]
     pub duration: Option<f64>,
+    /// How time passes within dt
+    #[arg(long, value_enum, default_value = "fixed")]
+    pub stepper: StepperName,
     /// How joints are held
     #[arg(long, value_enum, default_value = "direct")]
     pub method: MethodName,
@@ -144,7 +166,8 @@ impl StepOptions {
     /// What the engine is told.
     pub fn params(&self, dt: f64) -> StepParams {
         let (method, tolerance) = (self.method.method(), self.tolerance);
-        StepParams { method, contact: self.contact.solver(), tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
+        let (stepper, contact) = (self.stepper.stepper(), self.contact.solver());
+        StepParams { stepper, method, contact, tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
     }
 }
 

@@ -6,9 +6,10 @@
 //!
 //! What happens at moments, contacts, limits and dry friction, is not in the equations: who follows them looks for such
 //! events with [`integrate_until`](crate::ode::Adaptive::integrate_until), answers (by [`collision`](crate::collision) and
-//! [`lcp`](crate::lcp)), and goes on. That is how an event-driven stepper works (Baraff 1989, 1994).
+//! [`lcp`](crate::lcp)), and goes on. That is how [`Stepper::Events`](crate::Stepper) works (Baraff 1989, 1994).
 //! Solvers do not project: joints open by as much as the solver errs.
 
+use crate::body::BodyState;
 use crate::error::SceneError;
 use crate::ode::System;
 use crate::step::Scratch;
@@ -16,7 +17,7 @@ use crate::world::World;
 use glam::{DMat3, DQuat, DVec3};
 
 /// Numbers of a body.
-const OF_BODY: usize = 13;
+pub(crate) const OF_BODY: usize = 13;
 
 /// A world whose motion any solver can follow.
 ///
@@ -88,10 +89,7 @@ impl System for WorldEquations {
     fn state(&self, y: &mut [f64]) {
         for (slot, y) in self.slots.iter().zip(y.chunks_exact_mut(OF_BODY)) {
             let Some(b) = self.world.bodies.at(*slot) else { continue };
-            b.x.write_to_slice(&mut y[0..]);
-            b.q.write_to_slice(&mut y[3..]);
-            b.v.write_to_slice(&mut y[7..]);
-            b.w.write_to_slice(&mut y[10..]);
+            write_body(b, y);
         }
     }
 
@@ -99,12 +97,7 @@ impl System for WorldEquations {
         self.time = time;
         for (slot, y) in self.slots.iter().zip(y.chunks_exact(OF_BODY)) {
             let Some(b) = self.world.bodies.at_mut(*slot) else { continue };
-            b.x = DVec3::from_slice(&y[0..]);
-            // a solver's orientation is not quite one; none at all if it has lost its way, which it finds out itself
-            let q = DQuat::from_slice(&y[3..]);
-            b.q = if q.length_squared() > 1e-12 { q.normalize() } else { DQuat::IDENTITY };
-            b.v = DVec3::from_slice(&y[7..]);
-            b.w = DVec3::from_slice(&y[10..]);
+            read_body(y, b);
         }
         self.world.read_coordinates();
     }
@@ -112,29 +105,59 @@ impl System for WorldEquations {
     fn derivative(&mut self, dy: &mut [f64]) {
         let (world, scratch) = (&mut self.world, &mut self.scratch);
         scratch.lay_out(world);
-        let slots = self.slots.iter().max().map_or(0, |s| s + 1);
-        let mut accelerations = vec![None; slots];
-        for mechanism in scratch.mechanisms_mut() {
-            mechanism.gather(&world.bodies, &world.joints, world.gravity);
-            let found = mechanism.accelerations();
-            for (slot, a) in mechanism.movable_bodies().iter().zip(found) {
-                accelerations[*slot as usize] = Some(a);
-            }
-        }
+        let accelerations = accelerations(world, scratch);
         for (slot, dy) in self.slots.iter().zip(dy.chunks_exact_mut(OF_BODY)) {
             let Some(b) = world.bodies.at(*slot) else { continue };
-            let (a, turn) = accelerations[*slot].unwrap_or_else(|| {
-                let r = DMat3::from_quat(b.q);
-                let spin = r.transpose() * b.w;
-                let torque = r.transpose() * b.torque - spin.cross(b.mass.moments * spin);
-                let a = b.force / b.mass.mass + world.gravity * b.gravity_scale - b.v * b.linear_damping;
-                (a, r * (torque / b.mass.moments) - b.w * b.angular_damping)
-            });
-            let rate = DQuat::from_xyzw(0.5 * b.w.x, 0.5 * b.w.y, 0.5 * b.w.z, 0.0) * b.q;
-            b.v.write_to_slice(&mut dy[0..]);
-            rate.write_to_slice(&mut dy[3..]);
-            a.write_to_slice(&mut dy[7..]);
-            turn.write_to_slice(&mut dy[10..]);
+            write_rates(b, accelerations[*slot], dy);
         }
     }
+}
+
+/// Writes the numbers of a body.
+pub(crate) fn write_body(b: &BodyState, y: &mut [f64]) {
+    b.x.write_to_slice(&mut y[0..]);
+    b.q.write_to_slice(&mut y[3..]);
+    b.v.write_to_slice(&mut y[7..]);
+    b.w.write_to_slice(&mut y[10..]);
+}
+
+/// Puts a body where its numbers say.
+pub(crate) fn read_body(y: &[f64], b: &mut BodyState) {
+    b.x = DVec3::from_slice(&y[0..]);
+    // a solver's orientation is not quite one; none at all if it has lost its way, which it finds out itself
+    let q = DQuat::from_slice(&y[3..]);
+    b.q = if q.length_squared() > 1e-12 { q.normalize() } else { DQuat::IDENTITY };
+    b.v = DVec3::from_slice(&y[7..]);
+    b.w = DVec3::from_slice(&y[10..]);
+}
+
+/// Writes the rates of a body's numbers.
+pub(crate) fn write_rates(b: &BodyState, (a, turn): (DVec3, DVec3), dy: &mut [f64]) {
+    let rate = DQuat::from_xyzw(0.5 * b.w.x, 0.5 * b.w.y, 0.5 * b.w.z, 0.0) * b.q;
+    b.v.write_to_slice(&mut dy[0..]);
+    rate.write_to_slice(&mut dy[3..]);
+    a.write_to_slice(&mut dy[7..]);
+    turn.write_to_slice(&mut dy[10..]);
+}
+
+/// Linear and angular accelerations by slot, where the bodies are and without contacts; mechanisms are left gathered and factorised.
+pub(crate) fn accelerations(world: &World, scratch: &mut Scratch) -> Vec<(DVec3, DVec3)> {
+    let slots = world.bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
+    let mut accelerations = vec![(DVec3::ZERO, DVec3::ZERO); slots];
+    for slot in scratch.free() {
+        let Some(b) = world.bodies.at(*slot as usize) else { continue };
+        let r = DMat3::from_quat(b.q);
+        let spin = r.transpose() * b.w;
+        let torque = r.transpose() * b.torque - spin.cross(b.mass.moments * spin);
+        let a = b.force / b.mass.mass + world.gravity * b.gravity_scale - b.v * b.linear_damping;
+        accelerations[*slot as usize] = (a, r * (torque / b.mass.moments) - b.w * b.angular_damping);
+    }
+    for mechanism in scratch.mechanisms_mut() {
+        mechanism.gather(&world.bodies, &world.joints, world.gravity);
+        let found = mechanism.accelerations();
+        for (slot, a) in mechanism.movable_bodies().iter().zip(found) {
+            accelerations[*slot as usize] = a;
+        }
+    }
+    accelerations
 }

@@ -79,6 +79,13 @@ pub enum StepError {
     },
     /// Particles could not be stepped.
     Particles(SceneError),
+    /// Between events the motion could not be followed on.
+    Events {
+        /// When, s.
+        time: f64,
+        /// What stood in the way, and what to try.
+        problem: String,
+    },
     /// The state is no longer finite, beginning with this body.
     NotFinite {
         /// The body, by name.
@@ -95,6 +102,7 @@ impl fmt::Display for StepError {
                 "joint \"{joint}\" cannot be closed from where its bodies were put: {} m or rad remain (move the bodies of a mechanism together)",
                 figure(*gap)
             ),
+            StepError::Events { time, problem } => write!(f, "at {} s {problem}", figure(*time)),
             StepError::NotFinite { body } => write!(
                 f,
                 "body \"{body}\" would leave the range of numbers (check forces and velocities applied to it)"

@@ -32,8 +32,9 @@
 pub mod scene;
 
 mod params;
-pub use params::{ContactSolver, Method, StepParams};
+pub use params::{ContactSolver, Method, StepParams, Stepper};
 
+mod events;
 mod flight;
 mod sleep;
 mod step;

@@ -16,6 +16,17 @@ pub enum Method {
     Iterative,
 }
 
+/// How time passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stepper {
+    /// One step of `dt`, contacts and joints solved together at its end.
+    #[default]
+    Fixed,
+    /// From event to event: between collisions the equations of motion are followed to a tolerance, contact forces included.
+    /// For few bodies and high accuracy. docs/reduced.md.
+    Events,
+}
+
 /// How the impulses of contacts are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContactSolver {
@@ -35,12 +46,15 @@ pub enum ContactSolver {
 pub struct StepParams {
     /// Step size, s.
     pub dt: f64,
+    /// How time passes within it.
+    pub stepper: Stepper,
     /// How the joints are held.
     pub method: Method,
     /// How the impulses of contacts are found. What the complementarity solvers refuse is left to Newton's method, with a
     /// warning. docs/reduced.md.
     pub contact: ContactSolver,
-    /// Error control: local error allowed per step, m and rad. `None`: one step of `dt`, whatever its accuracy.
+    /// Error control: local error allowed per step, m and rad. `None`: one step of `dt`, whatever its accuracy; 1e-9 between
+    /// events.
     pub tolerance: Option<f64>,
     /// How far joints are closed at the end of every step, m and rad. 1e-9: a thousandth of a micrometre, and still a
     /// hundred thousand times the rounding of coordinates of a few metres. [`Method::Iterative`] goes no further than 1e-6.
@@ -56,6 +70,7 @@ impl StepParams {
     pub fn new(dt: f64) -> Self {
         StepParams {
             dt,
+            stepper: Stepper::Fixed,
             method: Method::Direct,
             contact: ContactSolver::Newton,
             tolerance: None,

@@ -2,10 +2,11 @@
 
 use crate::contact::Contacts;
 use crate::error::StepError;
+use crate::events;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
-use crate::params::{Method, StepParams};
+use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple;
 use crate::report::StepReport;
 use crate::world::World;
@@ -31,6 +32,13 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
     let before = world.reassemble_if_posed(scratch)?;
+    if params.stepper == Stepper::Events {
+        return events::advance(world, scratch, params).inspect_err(|_| {
+            if let Some(before) = &before {
+                world.restore(before);
+            }
+        });
+    }
     let taken = couple::push(world, &mut scratch.mechanisms, params.dt).and_then(|pushed| {
         let taken = advance(world, scratch, params);
         couple::settle(world, pushed, taken.is_ok(), params.dt);
@@ -198,6 +206,11 @@ impl Scratch {
             mechanism.method = Method::Direct;
             choice::settle(mechanism, world);
         }
+    }
+
+    /// Slots of the bodies without joints.
+    pub(crate) fn free(&self) -> &[u32] {
+        &self.free
     }
 
     pub(crate) fn mechanisms_mut(&mut self) -> &mut [Mechanism] {

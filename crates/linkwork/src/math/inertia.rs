@@ -203,7 +203,7 @@ fn solid(geometry: &Geometry) -> (f64, DVec3, DMat3) {
 }
 
 /// Eigenvalues and axes of a symmetric tensor by Jacobi rotations; a diagonal tensor keeps its axes.
-fn principal_axes(tensor: DMat3) -> (DVec3, DQuat) {
+pub(crate) fn principal_axes(tensor: DMat3) -> (DVec3, DQuat) {
     let mut a = tensor.to_cols_array_2d();
     let mut v = DMat3::IDENTITY.to_cols_array_2d();
     let scale = a[0][0].abs() + a[1][1].abs() + a[2][2].abs();

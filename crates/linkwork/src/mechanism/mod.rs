@@ -12,6 +12,7 @@ mod contact;
 mod controlled;
 mod doubling;
 mod energy;
+mod events;
 pub(crate) mod iterative;
 mod last_resort;
 pub(crate) mod layout;

@@ -52,6 +52,11 @@ impl DormandPrince {
             span: (0.0, 0.0),
         })
     }
+
+    /// The length to try next, s, where the caller knows better than a first guess.
+    pub fn suggest(&mut self, step: f64) {
+        self.next = (step.is_finite() && step > 0.0).then_some(step);
+    }
 }
 
 impl Adaptive for DormandPrince {

@@ -83,6 +83,20 @@ pub struct Data {
 }
 
 impl Data {
+    /// The same numbers as another of the same model, in the memory at hand.
+    pub(crate) fn copy_from(&mut self, other: &Data) {
+        self.links.clone_from(&other.links);
+        self.s.clone_from(&other.s);
+        self.u.clone_from(&other.u);
+        self.d.clone_from(&other.d);
+        self.e.clone_from(&other.e);
+        self.composite.clone_from(&other.composite);
+        self.outside.clone_from(&other.outside);
+        self.acceleration.clone_from(&other.acceleration);
+        self.force.clone_from(&other.force);
+        self.mass_matrix.clone_from(&other.mass_matrix);
+    }
+
     /// Memory for a model.
     pub fn new(model: &Model) -> Data {
         Data {
@@ -192,9 +206,16 @@ fn attach(data: &mut Data, k: usize, link: &Link, other: &Placed, placed: &Place
     let from = if link.parent == NONE { DVec3::ZERO } else { data.links[link.parent as usize].o };
     data.links[k].o = o;
     data.links[k].r = o - from;
-    let sign = if link.reversed { -1.0 } else { 1.0 };
     let v = link.v as usize;
-    let (slide, turn) = data.s[v..v + link.rates as usize].split_at_mut(link.freedom.slide_rates());
+    columns(link, a, b, q, &mut data.s[v..v + link.rates as usize]);
+}
+
+/// The columns of a link's joint at its point, b's anchor, given the poses of the joint's bodies.
+#[inline(always)]
+pub(crate) fn columns(link: &Link, a: &Placed, b: &Placed, q: &[f64], out: &mut [Motion6]) {
+    let m = &link.model;
+    let sign = if link.reversed { -1.0 } else { 1.0 };
+    let (slide, turn) = out.split_at_mut(link.freedom.slide_rates());
     let along = |t: DVec3| Motion6::new(DVec3::ZERO, t * sign);
     match link.freedom.slide {
         Slide::None => {}

@@ -36,6 +36,19 @@ struct Pivot {
 /// An entry below this part of the row's largest, after others were taken out, is rounding.
 const IMPLIED: f64 = 1e-6;
 
+/// Entries that are all below this part of what could have stood there are rounding from the start.
+const ROUNDING: f64 = 1e-10;
+
+/// A rate on the way around a loop: its column at the centre of mass of the closing joint's body on that side, and its lengths.
+#[derive(Clone, Copy)]
+struct Step {
+    rate: u32,
+    is_a: bool,
+    s: Motion6,
+    linear: f64,
+    angular: f64,
+}
+
 /// The loops of a tree and the elimination of their rows.
 #[derive(Clone, Default)]
 pub(crate) struct Loops {
@@ -53,6 +66,14 @@ pub(crate) struct Loops {
     null: Vec<f64>,
     work: Vec<f64>,
     touched: Vec<u32>,
+    /// The row in which each column was last touched.
+    touched_in: Vec<u32>,
+    next: Vec<u32>,
+    path: Vec<Step>,
+    /// NᵀHN at the poses of the elimination, once somebody needed it.
+    mass: Option<Vec<f64>>,
+    /// Whether the poses are others than those of the elimination: whoever needs it has it made then.
+    pub stale: bool,
     y: Vec<f64>,
     residual: Vec<f64>,
     motions: Vec<Motion6>,
@@ -69,10 +90,25 @@ impl Loops {
             rows,
             pivot_of: vec![NONE; rates],
             work: vec![0.0; rates],
+            touched_in: vec![NONE; rates],
             residual: vec![0.0; rows],
             multipliers: vec![0.0; rows],
             ..Loops::default()
         }
+    }
+
+    /// The same elimination as of another of the same loops, in the memory at hand.
+    pub fn copy_from(&mut self, other: &Loops) {
+        self.pivots.clone_from(&other.pivots);
+        self.entries.clone_from(&other.entries);
+        self.taken.clone_from(&other.taken);
+        self.taken_of.clone_from(&other.taken_of);
+        self.pivot_of.clone_from(&other.pivot_of);
+        self.free.clone_from(&other.free);
+        self.null.clone_from(&other.null);
+        self.multipliers.clone_from(&other.multipliers);
+        self.mass.clone_from(&other.mass);
+        self.stale = other.stale;
     }
 
     /// Eliminates the rows at the present poses.
@@ -82,23 +118,44 @@ impl Loops {
         self.taken.clear();
         self.taken_of.clear();
         self.pivot_of.fill(NONE);
+        self.touched_in.fill(NONE);
+        self.stale = false;
+        self.mass = None;
         let mut row = 0;
         let all = std::mem::take(&mut self.closing);
         for closing in &all {
             let (a, b) = (placed(model, data, closing.a), placed(model, data, closing.b));
             let mut rows = [Row::default(); MAX_ROWS];
             closing.model.rows(&a, &b, &mut rows);
+            self.path.clear();
+            let Loops { path, .. } = self;
+            between(model, data, (closing.a, a.x), (closing.b, b.x), |rate, is_a, s| {
+                path.push(Step { rate: rate as u32, is_a, s, linear: s.v.length(), angular: s.w.length() });
+            });
             for r in rows.iter().take(closing.rows) {
                 self.touched.clear();
-                let Loops { work, touched, .. } = self;
+                let Loops { work, touched, touched_in, path, .. } = self;
+                let (lin, ang_a, ang_b) = (r.lin.length(), r.ang_a.length(), r.ang_b.length());
                 // entries may all be rounding, of a row across the plane of a flat linkage: what could have stood there counts
-                let mut size = 0.0_f64;
-                each_rate(model, data, r, (closing.a, a.x), (closing.b, b.x), |rate, value, largest| {
-                    work[rate] = value;
-                    size = size.max(largest);
-                    touched.push(rate as u32);
-                });
-                self.eliminate_row(row, size);
+                let (mut size, mut found) = (0.0_f64, 0.0_f64);
+                for step in path.iter() {
+                    let value = match step.is_a {
+                        true => (-r.lin).dot(step.s.v) + r.ang_a.dot(step.s.w),
+                        false => r.lin.dot(step.s.v) + r.ang_b.dot(step.s.w),
+                    };
+                    size = size.max(lin * step.linear + if step.is_a { ang_a } else { ang_b } * step.angular);
+                    found = found.max(value.abs());
+                    work[step.rate as usize] = value;
+                    touched.push(step.rate);
+                    touched_in[step.rate as usize] = row as u32;
+                }
+                if found <= ROUNDING * size {
+                    // whatever is taken out of it, nothing but rounding is left
+                    touched.iter().for_each(|&c| work[c as usize] = 0.0);
+                    self.taken_of.push((self.taken.len() as u32, self.taken.len() as u32));
+                } else {
+                    self.eliminate_row(row, size);
+                }
                 row += 1;
             }
         }
@@ -111,8 +168,9 @@ impl Loops {
     fn eliminate_row(&mut self, row: usize, size: f64) {
         let first = self.taken.len() as u32;
         // pivots in their order: what one brings in, a later one takes out
-        let mut next: Vec<u32> =
-            self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE).collect();
+        let mut next = std::mem::take(&mut self.next);
+        next.clear();
+        next.extend(self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE));
         next.sort_unstable_by(|a, b| b.cmp(a));
         while let Some(p) = next.pop() {
             if next.last() == Some(&p) {
@@ -127,7 +185,8 @@ impl Loops {
             self.work[pivot.column as usize] = 0.0;
             for e in pivot.entries.0..pivot.entries.1 {
                 let (column, value) = self.entries[e as usize];
-                if !self.touched.contains(&column) {
+                if self.touched_in[column as usize] != row as u32 {
+                    self.touched_in[column as usize] = row as u32;
                     self.touched.push(column);
                     self.work[column as usize] = 0.0;
                     let q = self.pivot_of[column as usize];
@@ -139,6 +198,7 @@ impl Loops {
                 self.work[column as usize] -= factor * value;
             }
         }
+        self.next = next;
         self.taken_of.push((first, self.taken.len() as u32));
         let best = self
             .touched
@@ -332,6 +392,10 @@ impl Loops {
 
     /// NᵀHN by the motions that the free rates bring about.
     fn free_system(&mut self, model: &Model, data: &Data) {
+        if let Some(mass) = &self.mass {
+            self.system.clone_from(mass);
+            return;
+        }
         let (f, n, links) = (self.free.len(), model.rates(), model.links.len());
         self.motions.clear();
         self.motions.resize(f * links, Motion6::default());
@@ -361,6 +425,7 @@ impl Loops {
                 }
             }
         }
+        self.mass = Some(self.system.clone());
     }
 
     /// Adds the forces of the closing rows to what the joints of the tree transmit.
@@ -438,29 +503,35 @@ fn solve_positive(a: &mut [f64], b: &mut [f64]) -> bool {
     true
 }
 
-/// Visits the rates on the way between two bodies, each given with its centre of mass: how a row's velocity goes with them, and
-/// how it would if it pointed the way that they move it.
+/// Visits the rates on the way between two bodies, each given with its centre of mass: how a row's velocity goes with them.
 pub(crate) fn each_rate(
     model: &Model,
     data: &Data,
     row: &Row,
     a: (u32, DVec3),
     b: (u32, DVec3),
-    mut visit: impl FnMut(usize, f64, f64),
+    mut visit: impl FnMut(usize, f64),
 ) {
+    between(model, data, a, b, |rate, is_a, s| {
+        let (lin, ang) = if is_a { (-row.lin, row.ang_a) } else { (row.lin, row.ang_b) };
+        visit(rate, lin.dot(s.v) + ang.dot(s.w));
+    });
+}
+
+/// Visits the rates on the way between two bodies: whether they move the first, and their column at that body's centre of mass.
+fn between(model: &Model, data: &Data, a: (u32, DVec3), b: (u32, DVec3), mut visit: impl FnMut(usize, bool, Motion6)) {
     let (mut la, mut lb) = (link_of(model, a.0), link_of(model, b.0));
     while la != lb {
         // parents come before what they carry: the later of the two is not above the other
-        let (link, x, lin, ang) = if la > lb { (la, a.1, -row.lin, row.ang_a) } else { (lb, b.1, row.lin, row.ang_b) };
+        let is_a = la > lb;
+        let (link, x) = if is_a { (la, a.1) } else { (lb, b.1) };
         let l = &model.links[link as usize];
         let lever = x - data.links[link as usize].o;
         for column in l.v as usize..l.v as usize + l.rates as usize {
-            let s = data.s[column].at(lever);
-            let largest = lin.length() * s.v.length() + ang.length() * s.w.length();
-            visit(column, lin.dot(s.v) + ang.dot(s.w), largest);
+            visit(column, is_a, data.s[column].at(lever));
         }
         let above = if l.parent == NONE { -1 } else { i64::from(l.parent) };
-        if la > lb {
+        if is_a {
             la = above;
         } else {
             lb = above;

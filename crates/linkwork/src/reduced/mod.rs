@@ -39,6 +39,9 @@ pub use inverse::{Centroidal, centroidal, crba, jacobian, rnea};
 mod dca;
 pub use dca::{NotAChain, divide_and_conquer};
 
+mod adaptive;
+pub use adaptive::{Activity, Adaptive, CannotAdapt};
+
 mod impulse;
 pub use impulse::{
     CannotPrescribe, Prescribed, PrescribedVelocity, Target, collision_matrix, point_row, prescribe,

@@ -175,6 +175,26 @@ impl Model {
         self.rates += freedom.rates();
     }
 
+    /// A chain of given links, each carried by the one before it, on the ground of another model.
+    pub(crate) fn chain(mut links: Vec<Link>, weight: Vec<DVec3>, ground: &Model) -> Model {
+        let movable = links.len();
+        let (mut positions, mut rates) = (0, 0);
+        for (k, link) in links.iter_mut().enumerate() {
+            (link.body, link.parent) = (k as u32, if k == 0 { NONE } else { k as u32 - 1 });
+            link.other = match (k, link.other) {
+                (0, NONE) => NONE,
+                (0, other) => (other as usize - ground.movable + movable) as u32,
+                _ => k as u32 - 1,
+            };
+            (link.q, link.v) = (positions as u32, rates as u32);
+            positions += link.freedom.positions();
+            rates += link.freedom.rates();
+        }
+        let link_of = (0..movable as u32).collect();
+        let outside = ground.outside.clone();
+        Model { links, link_of, movable, outside, weight, positions, rates, ..Model::default() }
+    }
+
     /// Number of bodies in the tree.
     pub fn bodies(&self) -> usize {
         self.links.len()

@@ -5,6 +5,7 @@ mod dense;
 mod overlap;
 mod random_mechanism;
 
+mod adaptive;
 mod assembly;
 mod bad_input;
 mod black_box;
@@ -20,6 +21,7 @@ mod couplings;
 mod determinism;
 mod editing;
 mod equivalence;
+mod events;
 mod friction;
 mod invariants;
 mod iterative;

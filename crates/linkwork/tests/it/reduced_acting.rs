@@ -279,7 +279,7 @@ fn working_memory_is_not_state_where_things_act_and_touch() {
     let elbow = Coordinate::default().limit(Some(-0.5), Some(0.5)).friction(0.1).spring(200.0, 1.0, 0.1);
     chain.joint(Joint::hinge("elbow", "a", "b", [0.25, 0.0, 0.3], DVec3::Y).with(elbow));
     chain.body(lump("free", 1.0).at([3.0, 0.0, 1.0]));
-    for scene in [chain, registered("gripper", &[])] {
+    for scene in [chain, registered("gripper", &[]), registered("strandbeest", &[("ground", 1.0)])] {
         let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), reduced(&scene, 1.0 / 60.0));
         for _ in 0..60 {
             a.step();

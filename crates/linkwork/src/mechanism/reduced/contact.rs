@@ -96,7 +96,11 @@ impl Mechanism {
         adaptor::drive(&tree.model, &mut tree.data, &tree.half);
         self.take_velocities(&tree);
         self.contact.kicked.clone_from(&self.u);
-        let (data, loops) = (tree.data.clone(), tree.loops.clone());
+        let ahead = tree.ahead.take();
+        let (data, loops) = match ahead {
+            Some(ahead) => (ahead.data, ahead.loops),
+            None => (tree.data.clone(), tree.loops.clone()),
+        };
         tree.ahead = Some(Ahead { data, loops, pushed: Vec::new(), soft_kicked });
         self.tree = Some(tree);
     }
@@ -122,8 +126,10 @@ impl Mechanism {
         self.predict_outside(h);
         let spins = (0..self.layout.movable).any(|k| h * self.body_spin(k).length() >= SPIN_BOUND);
         // the move is made on a copy
-        ahead.data.clone_from(&tree.data);
-        ahead.loops.clone_from(&tree.loops);
+        ahead.data.copy_from(&tree.data);
+        if let (Some(loops), Some(from)) = (&mut ahead.loops, &tree.loops) {
+            loops.copy_from(from);
+        }
         ahead.swap(&mut tree);
         let closed = if spins { None } else { self.move_tree(&mut tree, h, params.joint_tolerance) };
         ahead.swap(&mut tree);
@@ -161,6 +167,9 @@ impl Mechanism {
         self.refresh_drive_forces();
         self.remember_impulses(None);
         self.remember_accelerations(h);
+        // its memory serves the next step, and where that begins at the same poses, so does the elimination
+        tree.ahead = Some(ahead);
+        tree.is_settled = tree.loops.is_some();
         self.tree = Some(tree);
     }
 

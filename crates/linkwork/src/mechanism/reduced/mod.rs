@@ -446,6 +446,7 @@ impl Mechanism {
 impl Tree {
     /// Accelerations at the driven velocities; `again`: the tree is factorised where it is.
     fn accelerate(&mut self, again: bool) -> Option<()> {
+        self.freshen_loops();
         let Tree { model, data, loops, zero, external, transmits, .. } = self;
         *transmits = loops.is_some();
         match loops {
@@ -469,18 +470,20 @@ impl Tree {
 
     /// Poses at the present positions, loops closed to a tolerance; returns the iterations.
     fn place_closed(&mut self, tolerance: f64) -> Option<u32> {
+        self.freshen_loops();
         adaptor::place(&self.model, &mut self.data, &self.q);
         let Some(loops) = &mut self.loops else { return Some(0) };
         let mut before = f64::INFINITY;
         for iteration in 0..MOST_CLOSING {
             let worst = loops.errors(&self.model, &self.data);
+            // whether somebody needs the elimination at these poses is not known yet
             if worst <= 0.2 * tolerance {
-                loops.eliminate(&self.model, &self.data);
+                loops.stale = true;
                 return Some(iteration as u32);
             }
             if worst.is_nan() || worst > 0.5 * before {
                 if iteration > 1 && worst <= tolerance {
-                    loops.eliminate(&self.model, &self.data);
+                    loops.stale = true;
                     return Some(iteration as u32);
                 }
                 if worst.is_nan() || iteration > 4 {
@@ -497,8 +500,16 @@ impl Tree {
         None
     }
 
+    /// Eliminates the rows of loops at the present poses, where that was put off.
+    pub(super) fn freshen_loops(&mut self) {
+        if let Some(loops) = self.loops.as_mut().filter(|l| l.stale) {
+            loops.eliminate(&self.model, &self.data);
+        }
+    }
+
     /// Makes the trial rates close the loops.
     fn close_velocities(&mut self) {
+        self.freshen_loops();
         let Some(loops) = &mut self.loops else { return };
         loops.velocity_correction(&self.model, &self.data, &mut self.change);
         self.trial.iter_mut().zip(&self.change).for_each(|(t, c)| *t += c);
@@ -507,6 +518,7 @@ impl Tree {
 
     /// Finds what the joints transmit under accelerations and the present loads.
     fn react(&mut self, accelerations: &[f64]) {
+        self.freshen_loops();
         let Tree { model, data, loops, external, .. } = self;
         match loops {
             Some(loops) => loops.react(model, data, accelerations, external),

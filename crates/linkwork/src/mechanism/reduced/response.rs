@@ -93,13 +93,14 @@ impl Tree {
         rows.by_rate.resize((k + 1) * rows.rates, 0.0);
         let entries = &mut rows.by_rate[k * rows.rates..];
         let (xa, xb) = (self.placed(a).x, self.placed(b).x);
-        adaptor::each_rate(&self.model, &self.data, &row, (a, xa), (b, xb), |rate, x, _| entries[rate] = x);
+        adaptor::each_rate(&self.model, &self.data, &row, (a, xa), (b, xb), |rate, x| entries[rate] = x);
         let drift = row.velocity(&self.motion(a), &self.motion(b)) - rows.part(k, v);
         rows.drift.push(drift);
     }
 
     /// Factorises the mass at the present poses, softened by the soft rows; false if it cannot be.
     pub(super) fn factor_response(&mut self) -> bool {
+        self.freshen_loops();
         let size = self.freedoms();
         let Tree { model, data, loops, response, .. } = self;
         let Response { factor, across, soft, compliance, free, .. } = response;
@@ -137,6 +138,7 @@ impl Tree {
 
     /// Generalised impulses, by rate, become changes of the rates.
     pub(super) fn answer(&mut self, x: &mut [f64]) {
+        self.freshen_loops();
         let Tree { loops, response: Response { factor, free, .. }, .. } = self;
         match loops {
             Some(loops) => {
