@@ -64,6 +64,7 @@ mod mechanism;
 pub mod reduced;
 
 mod contact;
+mod parallel;
 pub use contact::{Contact, ContactEvent, collision, lcp};
 
 mod collide;

@@ -6,6 +6,7 @@ use crate::events;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
+use crate::parallel::{MANY, for_each};
 use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple;
 use crate::report::StepReport;
@@ -124,14 +125,21 @@ impl Round<'_> {
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, free, active);
         }
-        for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| active.mechanisms[*k]) {
-            mechanism.timer.start(params.clock);
-            mechanism.method = params.method;
-            mechanism.gather(&world.bodies, &world.joints, world.gravity);
-            if !contacts.touches(k) {
-                let advance = mechanism.advance(h, params, disturbed);
-                report.add(world, &advance, count);
+        let (bodies, joints, gravity) = (&world.bodies, &world.joints, world.gravity);
+        let many = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() > MANY;
+        for_each(mechanisms, many, |k, mechanism| {
+            mechanism.advanced = None;
+            if active.mechanisms[k] {
+                mechanism.timer.start(params.clock);
+                mechanism.method = params.method;
+                mechanism.gather(bodies, joints, gravity);
+                if !contacts.touches(k) {
+                    mechanism.advanced = Some(mechanism.advance(h, params, disturbed));
+                }
             }
+        });
+        for advance in mechanisms.iter().filter_map(|m| m.advanced.as_ref()) {
+            report.add(world, advance, count);
         }
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps

@@ -32,6 +32,7 @@ pub use query::{Hit, QueryFilter, TimeOfImpact};
 
 use crate::handle::BodyId;
 use crate::math::Placed;
+use crate::parallel::{for_each, threads};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
 use broad::BroadPhase;
@@ -176,6 +177,7 @@ pub(crate) struct Collisions {
     synced: Option<u64>,
     look_anew: bool,
     // working memory
+    finders: Vec<Finder>,
     old: Vec<Manifold>,
     fresh: Vec<(u32, u32)>,
     touches: Touches,
@@ -186,6 +188,8 @@ pub(crate) struct Collisions {
 const REACH: f64 = 4e-3;
 /// Fat boxes are larger by this, or by a part of the collider if that is less, m.
 const MARGIN: f64 = 0.03;
+/// Pairs below which one thread looks at all of them.
+const FEW_PAIRS: usize = 1000;
 /// A point is the same as before if it has moved by less than this on b, m.
 const SAME_POINT: f64 = 0.02;
 
@@ -442,7 +446,68 @@ impl Collisions {
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
         self.sensors.clear();
-        let Collisions { pairs, entries, old, manifolds, sensors, work, touches, .. } = self;
+        let Collisions { pairs, entries, old, manifolds, sensors, finders, .. } = self;
+        // many pairs in parts of equal size; what they find is put together in their order
+        let parts = if pairs.len() < FEW_PAIRS { 1 } else { threads() };
+        let size = pairs.len().div_ceil(parts).max(1);
+        let looks = Looks { entries, old, bodies, h };
+        if finders.len() < parts {
+            finders.resize(parts, Finder::default());
+        }
+        finders.iter_mut().for_each(Finder::clear);
+        let mut work: Vec<(&mut [Pair], &mut Finder)> = Vec::new();
+        match parts {
+            1 => looks.look_at(pairs, &mut finders[0]),
+            _ => {
+                work.extend(pairs.chunks_mut(size).zip(finders.iter_mut()));
+                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
+            }
+        }
+        drop(work);
+        for (pairs, finder) in pairs.chunks_mut(size).zip(finders) {
+            let first = manifolds.len() as u32;
+            pairs.iter_mut().for_each(|p| p.first += first);
+            if first == 0 {
+                std::mem::swap(manifolds, &mut finder.manifolds);
+            } else {
+                manifolds.extend_from_slice(&finder.manifolds);
+            }
+            sensors.extend_from_slice(&finder.sensors);
+        }
+        sensors.sort_unstable();
+        sensors.dedup();
+    }
+}
+
+/// What pairs look at.
+struct Looks<'a> {
+    entries: &'a [Entry],
+    old: &'a [Manifold],
+    bodies: &'a [PlacedBody],
+    h: f64,
+}
+
+/// What a part of the pairs found, and its working memory.
+#[derive(Clone, Default)]
+struct Finder {
+    manifolds: Vec<Manifold>,
+    sensors: Vec<SensorTouch>,
+    touches: Touches,
+    work: Workspace,
+}
+
+impl Finder {
+    fn clear(&mut self) {
+        self.manifolds.clear();
+        self.sensors.clear();
+    }
+}
+
+impl Looks<'_> {
+    /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
+    fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
+        let Looks { entries, old, bodies, h } = *self;
+        let Finder { manifolds, sensors, touches, work } = finder;
         for pair in pairs {
             let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
             let path = ea.path + eb.path;
@@ -499,8 +564,6 @@ impl Collisions {
                 pair.count += 1;
             }
         }
-        sensors.sort_unstable();
-        sensors.dedup();
     }
 }
 

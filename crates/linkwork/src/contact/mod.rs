@@ -67,6 +67,8 @@ struct Island {
     asleep: bool,
     /// How many of them were seen where the step begins.
     seen: usize,
+    /// Of a pile: the first of its free bodies among [`Contacts::states`].
+    first_state: usize,
     problem: Problem,
     newton: Newton,
     work: Rigid,
@@ -303,12 +305,16 @@ impl Contacts {
         let mut report = ContactReport::default();
         self.hit.clear();
         self.solver = params.contact;
+        let mut piles = Vec::new();
         for k in 0..self.count {
-            let mut island = std::mem::take(&mut self.islands[k]);
-            if island.asleep {
-                self.islands[k] = island;
+            if self.islands[k].asleep {
                 continue;
             }
+            if self.is_pile(&self.islands[k], world, mechanisms, params.dt) {
+                piles.push(k);
+                continue;
+            }
+            let mut island = std::mem::take(&mut self.islands[k]);
             let mut attempt = ContactReport::default();
             let advanced = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
             report.add(&attempt, advanced);
@@ -317,6 +323,7 @@ impl Contacts {
             }
             self.islands[k] = island;
         }
+        self.advance_piles(&piles, world, mechanisms, free, params, may_halve, late, &mut report);
         self.forget_matrices(world, free);
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
@@ -348,9 +355,6 @@ impl Contacts {
     ) -> bool {
         let h = params.dt;
         let first_state = self.states.len();
-        if self.is_pile(island, world, mechanisms, h) {
-            return self.advance_pile(island, world, mechanisms, free, params, may_halve, report);
-        }
         if self.advance_quietly(island, world, free, params, report) {
             return true;
         }

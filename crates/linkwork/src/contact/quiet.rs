@@ -13,7 +13,7 @@
 
 use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, gather, narrow, push, rate, widen};
+use super::pile::{Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, drifts, gather, narrow, push, rate, widen};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{ContactReport, Contacts, Island};
 use crate::params::{ContactSolver, StepParams};
@@ -161,11 +161,11 @@ impl Contacts {
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
             let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
-            quiet.batches.add(m, manifold, bodies, self.drifts(world, manifold));
+            quiet.batches.add(m, manifold, bodies, drifts(&world.bodies, manifold));
         }
         let gravity = world.gravity.length();
         let Quiet { batches, laws, frames, .. } = quiet;
-        batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(world, m, at));
+        batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(&world.bodies, m, at));
         let (zero, steps) = (f64x4::splat(0.0), f64x4::splat(1.0 / h));
         for (bodies, points) in batches.iter() {
             let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));

@@ -185,6 +185,8 @@ pub(crate) struct Mechanism {
     force: Vec<f64>,
     force_sum: Vec<f64>,
     pub timer: StageTimer,
+    /// What happened in the present step, if it advanced by itself.
+    pub advanced: Option<Advance>,
 }
 
 impl Mechanism {
@@ -238,6 +240,7 @@ impl Mechanism {
             force: vec![0.0; rows],
             force_sum: vec![0.0; rows],
             timer: StageTimer::default(),
+            advanced: None,
             layout,
         };
         mechanism.linear.set_fixations(&mechanism.layout);

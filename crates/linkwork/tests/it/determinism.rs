@@ -64,3 +64,41 @@ fn the_same_scene_runs_the_same_twice_and_in_threads_at_once() {
         });
     }
 }
+
+/// Piles are solved several at once, pairs looked at in parts, mechanisms advanced side by side: none of it may show.
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let scenes = [
+        ("rings", &[("rings", 100.0)][..], 60),
+        ("skeletons", &[("skeletons", 4.0)], 90),
+        ("pyramid", &[("base", 30.0)], 20),
+        ("joints", &[], 60),
+    ];
+    for (name, settings, steps) in scenes {
+        let scene = registered(name, settings);
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| hash_after(&scene, steps))
+        };
+        let alone = with(1);
+        for threads in [2, 8] {
+            assert_eq!(with(threads), alone, "{name} with {threads} threads");
+        }
+    }
+}
+
+/// What a pile or an island at rest remembers belongs to the world: working memory that is thrown away changes nothing.
+#[test]
+fn piles_and_stacks_do_not_notice_that_working_memory_is_thrown_away() {
+    for (name, settings, steps) in [("rings", &[("rings", 50.0)][..], 60), ("pyramid", &[("base", 8.0)], 60)] {
+        let scene = registered(name, settings);
+        let mut run = Run::new(&scene, scene.step.dt);
+        for k in 0..steps {
+            if k % 7 == 3 {
+                run.scratch = linkwork::Scratch::default();
+            }
+            run.steps(1);
+        }
+        assert_eq!(run.world.state_hash(), hash_after(&scene, steps), "{name}");
+    }
+}

@@ -5,10 +5,12 @@ use crate::collide::Manifold;
 use crate::contact::free::{Free, predict_all};
 use crate::contact::problem::Law;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
-use crate::mechanism::{Hat, Mechanism};
+use crate::mechanism::{Advance, Hat, Mechanism};
+use crate::parallel::{MANY, for_each};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
-use crate::world::World;
+use crate::step::Active;
+use crate::world::{Bodies, World};
 use glam::DVec3;
 
 /// Units and freedoms from which on things with joints are a pile.
@@ -55,116 +57,115 @@ impl Contacts {
         many && !island.free.iter().any(carried) && island.manifolds.iter().all(plain)
     }
 
-    /// Advances a pile; returns whether it did, or needs a smaller step.
-    pub(in crate::contact) fn advance_pile(
+    /// Advances all piles, several at once; those that need a smaller step are left and are `late`.
+    pub(in crate::contact) fn advance_piles(
         &mut self,
-        island: &mut Island,
+        piles: &[usize],
         world: &mut World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
         may_halve: bool,
-        report: &mut ContactReport,
-    ) -> bool {
-        let h = params.dt;
-        let first_state = self.states.len();
-        let mut pile = std::mem::take(&mut island.pile);
-        pile.clear();
-        self.fill(&mut pile, island, world, mechanisms, free, h, report);
-        let outcome = pile.solve(mechanisms, 2.0 * h * world.gravity.length(), h);
-        report.iterations += outcome.sweeps;
-        report.residual = report.residual.max(outcome.residual);
-        self.take_impulses(&pile, island, world, mechanisms);
-        let advanced = self.predict_pile(&pile, island, mechanisms, first_state, params);
-        let misses = may_halve
-            && (!advanced
-                || self.ends_too_deep(island, world, mechanisms, h)
-                || self.outruns_its_reach(island, world, mechanisms, h));
-        if misses {
-            self.states.truncate(first_state);
-            island.pile = pile;
-            return false;
-        }
-        self.finish_pile(&pile, island, world, mechanisms, first_state, params);
-        island.pile = pile;
-        true
-    }
-
-    /// Kicks all units and gives the pile their bodies, joints and contacts.
-    fn fill(
-        &mut self,
-        pile: &mut Pile,
-        island: &mut Island,
-        world: &World,
-        mechanisms: &mut [Mechanism],
-        free: &[u32],
-        h: f64,
+        late: &mut Active,
         report: &mut ContactReport,
     ) {
+        if piles.is_empty() {
+            return;
+        }
+        let h = params.dt;
         self.first_coordinate.resize(self.island_of.len(), NONE);
-        for &m in &island.mechanisms {
-            let mechanism = &mut mechanisms[m as usize];
-            mechanism.kick_in_contact(h);
-            let mut first = NONE;
-            for k in 0..mechanism.movable_bodies().len() {
-                let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
-                let (before, kicked) = mechanism.kick_of(k);
-                let body = pile.add_body(Frame { x, whitening, inv_sqrt_mass }, before, kicked);
-                first = first.min(body);
+        let mut islands: Vec<Island> = piles.iter().map(|&k| std::mem::take(&mut self.islands[k])).collect();
+        for island in &mut islands {
+            self.number_bodies(island, world, mechanisms, free, h);
+        }
+        let bodies = |i: &Island| {
+            i.free.len() + i.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum::<usize>()
+        };
+        let many = islands.iter().map(bodies).sum::<usize>() > MANY;
+        let mut reports = vec![ContactReport::default(); islands.len()];
+        let place: Vec<u32> = self.places_of(&islands, mechanisms.len());
+        {
+            let mut tasks: Vec<Task> = islands
+                .iter_mut()
+                .zip(&mut reports)
+                .map(|(island, report)| Task { island, mechanisms: Vec::new(), report })
+                .collect();
+            for (mechanism, place) in mechanisms.iter_mut().zip(&place).filter(|(_, p)| **p != NONE) {
+                tasks[*place as usize].mechanisms.push(mechanism);
             }
-            self.first_coordinate[m as usize] = first;
-            pile.add_mechanism(m, first);
+            let shared = Shared {
+                contacts: self.numbers(),
+                bodies: &world.bodies,
+                manifolds: &world.collisions.manifolds,
+                states: &self.states,
+                gravity: world.gravity,
+            };
+            for_each(&mut tasks, many, |_, task| shared.solve(task, params));
+        }
+        let mut taken = vec![false; islands.len()];
+        for (k, island) in islands.iter_mut().enumerate() {
+            let pile = std::mem::take(&mut island.pile);
+            self.take_impulses(&pile, island, world, mechanisms);
+            self.predict_free(&pile, island, h);
+            let closed = island.closings.iter().all(Option::is_some);
+            taken[k] = !(may_halve
+                && (!closed
+                    || self.ends_too_deep(island, world, mechanisms, h)
+                    || self.outruns_its_reach(island, world, mechanisms, h)));
+            if taken[k] {
+                self.finish_free(&pile, island, world, h);
+            } else {
+                island.delay(late);
+            }
+            island.pile = pile;
+            report.add(&reports[k], taken[k]);
+        }
+        self.finish_mechanisms(&islands, &taken, &place, mechanisms, params);
+        for (island, &k) in islands.into_iter().zip(piles) {
+            self.islands[k] = island;
+        }
+    }
+
+    /// Gives every body of a pile its number in it, and kicks those without joints.
+    fn number_bodies(&mut self, island: &mut Island, world: &World, mechanisms: &[Mechanism], free: &[u32], h: f64) {
+        island.first_state = self.states.len();
+        island.seen = island.manifolds.len();
+        let mut count = 0;
+        for &m in &island.mechanisms {
+            self.first_coordinate[m as usize] = count;
+            count += mechanisms[m as usize].movable_bodies().len() as u32;
         }
         for &k in &island.free {
             let slot = free[k as usize];
             let mut state = Free::new(&world.bodies, slot);
-            let before = state.u;
             state.kick(&world.bodies, world.gravity, h);
-            let body = pile.add_body(state.frame(), &before, &state.kicked);
             self.local[slot as usize] = self.states.len() as u32;
-            self.first_coordinate[self.mechanism_count + k as usize] = body;
+            self.first_coordinate[self.mechanism_count + k as usize] = count;
             self.states.push(state);
-        }
-        island.seen = island.manifolds.len();
-        for &m in &island.manifolds {
-            let manifold = &world.collisions.manifolds[m as usize];
-            let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
-            pile.add_contact(m, manifold, bodies, self.drifts(world, manifold));
-            for point in manifold.points() {
-                report.contacts += 1;
-                report.penetration = report.penetration.max(-point.gap);
-            }
-        }
-        pile.prepare(&world.collisions.manifolds, mechanisms, |manifold, at| drift_at(world, manifold, at));
-        for &m in &island.mechanisms {
-            let mechanism = &mechanisms[m as usize];
-            let (first, movable) = (self.first_coordinate[m as usize], mechanism.movable_bodies().len());
-            for b in mechanism.bounded_entries() {
-                let sides = [(b.a as usize, false), (b.b as usize, true)];
-                let bodies = sides.map(|(k, _)| (k < movable).then_some(first + k as u32));
-                let rows = sides.map(|(k, is_b)| match k < movable {
-                    true => mechanism.hat_row(&b.row, k, is_b),
-                    false => [0.0; 6],
-                });
-                let law = Law::Bounds(b.bounds.0, b.bounds.1);
-                pile.add_bounded(bodies, rows, law, b.velocity, b.compliance, b.guess);
-            }
+            count += 1;
         }
     }
 
-    /// The number of a body in the pile; `None` if nothing here moves it.
+    /// Of every mechanism: the pile that it is in.
+    fn places_of(&self, islands: &[Island], mechanisms: usize) -> Vec<u32> {
+        let mut place = vec![NONE; mechanisms];
+        for (k, island) in islands.iter().enumerate() {
+            island.mechanisms.iter().for_each(|&m| place[m as usize] = k as u32);
+        }
+        place
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers {
+            unit: &self.unit,
+            local: &self.local,
+            first: &self.first_coordinate,
+            mechanisms: self.mechanism_count,
+        }
+    }
+
     pub(in crate::contact) fn body_in_pile(&self, slot: u32) -> Option<u32> {
-        let unit = self.unit[slot as usize];
-        let local = if (unit as usize) < self.mechanism_count { self.local[slot as usize] } else { 0 };
-        (unit != NONE).then(|| self.first_coordinate[unit as usize] + local)
-    }
-
-    /// Whether the user moves one of two bodies that touch.
-    pub(in crate::contact) fn drifts(&self, world: &World, manifold: &Manifold) -> bool {
-        [manifold.a, manifold.b].into_iter().any(|slot| {
-            self.unit[slot as usize] == NONE
-                && world.bodies.at(slot as usize).is_some_and(|b| b.kind == BodyKind::Kinematic)
-        })
+        self.numbers().body(slot)
     }
 
     /// Gives the impulses to the memory of the contact points and to bounded rows.
@@ -195,34 +196,48 @@ impl Contacts {
         }
     }
 
-    /// Finds where all bodies go; returns whether all joints can be closed there.
-    fn predict_pile(
-        &mut self,
-        pile: &Pile,
-        island: &mut Island,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
-        params: &StepParams,
-    ) -> bool {
-        let h = params.dt;
-        let Island { closings, .. } = island;
-        closings.clear();
-        closings.resize(island.mechanisms.len(), None);
-        let mut mean: Vec<Hat> = Vec::new();
-        pile.each_joint_impulse(|m, impulses| {
-            let mechanism = &mut mechanisms[m as usize];
-            let first = self.first_coordinate[m as usize];
-            mean.clear();
-            mean.extend((0..mechanism.movable_bodies().len()).map(|k| pile.velocities(first + k as u32, h).1));
-            let place = island.mechanisms.partition_point(|&other| other < m);
-            closings[place] = mechanism.predict_in_pile(h, params, &mean, impulses);
-        });
-        for state in &mut self.states[first_state..] {
+    /// Finds where bodies without joints go.
+    fn predict_free(&mut self, pile: &Pile, island: &Island, h: f64) {
+        let range = island.first_state..island.first_state + island.free.len();
+        for state in &mut self.states[range.clone()] {
             let body = self.first_coordinate[self.unit[state.slot as usize] as usize];
             state.u = pile.velocities(body, h).1;
         }
-        predict_all(&mut self.states[first_state..], h);
-        closings.iter().all(Option::is_some)
+        predict_all(&mut self.states[range], h);
+    }
+
+    fn finish_free(&mut self, pile: &Pile, island: &Island, world: &World, h: f64) {
+        for state in &mut self.states[island.first_state..island.first_state + island.free.len()] {
+            let unit = self.unit[state.slot as usize];
+            let end = pile.velocities(self.first_coordinate[unit as usize], h).0;
+            state.turn_to_end(&end);
+            state.advance(&world.bodies, world.gravity, h, self.pushed[unit as usize]);
+        }
+    }
+
+    /// Moves the mechanisms of all piles that are taken, several at once.
+    fn finish_mechanisms(
+        &mut self,
+        islands: &[Island],
+        taken: &[bool],
+        place: &[u32],
+        mechanisms: &mut [Mechanism],
+        params: &StepParams,
+    ) {
+        let (first, pushed) = (&self.first_coordinate, &self.pushed);
+        let is_taken = |p: &u32| *p != NONE && taken[*p as usize];
+        let moving = mechanisms.iter_mut().zip(place).enumerate().filter(|(_, (_, p))| is_taken(p));
+        let mut tasks: Vec<(usize, &mut Mechanism, Option<Advance>)> =
+            moving.map(|(m, (mechanism, _))| (m, mechanism, None)).collect();
+        let many = tasks.iter().map(|(_, m, _)| m.movable_bodies().len()).sum::<usize>() > MANY;
+        for_each(&mut tasks, many, |_, (m, mechanism, advance)| {
+            let island = &islands[place[*m] as usize];
+            let Ok(k) = island.mechanisms.binary_search(&(*m as u32)) else { return };
+            let bodies = 0..mechanism.movable_bodies().len() as u32;
+            let end: Vec<Hat> = bodies.map(|b| island.pile.velocities(first[*m] + b, params.dt).0).collect();
+            *advance = Some(mechanism.finish_in_pile(params.dt, params, island.closings[k], &end, pushed[*m]));
+        });
+        self.advances.extend(tasks.into_iter().filter_map(|(_, _, advance)| advance));
     }
 
     /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
@@ -253,39 +268,124 @@ impl Contacts {
         };
         h * h * across > PASSING * PASSING || turns(a.w, sides[0].1) || turns(b.w, sides[1].1)
     }
+}
 
-    fn finish_pile(
-        &mut self,
-        pile: &Pile,
-        island: &Island,
-        world: &World,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
-        params: &StepParams,
-    ) {
+/// A pile, its own mechanisms in the order of their numbers, and what it did.
+struct Task<'a> {
+    island: &'a mut Island,
+    mechanisms: Vec<&'a mut Mechanism>,
+    report: &'a mut ContactReport,
+}
+
+/// Where bodies are found in their piles, by slot.
+#[derive(Clone, Copy)]
+struct Numbers<'a> {
+    unit: &'a [u32],
+    local: &'a [u32],
+    first: &'a [u32],
+    mechanisms: usize,
+}
+
+impl Numbers<'_> {
+    /// The number of a body in its pile; `None` if nothing there moves it.
+    fn body(&self, slot: u32) -> Option<u32> {
+        let unit = self.unit[slot as usize];
+        let local = if (unit as usize) < self.mechanisms { self.local[slot as usize] } else { 0 };
+        (unit != NONE).then(|| self.first[unit as usize] + local)
+    }
+}
+
+/// What all piles look at while they are solved.
+struct Shared<'a> {
+    contacts: Numbers<'a>,
+    bodies: &'a Bodies,
+    manifolds: &'a [Manifold],
+    states: &'a [Free],
+    gravity: DVec3,
+}
+
+impl Shared<'_> {
+    /// Solves a pile and finds where the bodies of its mechanisms go.
+    fn solve(&self, task: &mut Task, params: &StepParams) {
         let h = params.dt;
-        let mut end: Vec<Hat> = Vec::new();
-        for (&m, &iterations) in island.mechanisms.iter().zip(&island.closings) {
-            let mechanism = &mut mechanisms[m as usize];
-            let first = self.first_coordinate[m as usize];
-            end.clear();
-            end.extend((0..mechanism.movable_bodies().len()).map(|k| pile.velocities(first + k as u32, h).0));
-            let touched = self.pushed[m as usize];
-            self.advances.push(mechanism.finish_in_pile(h, params, iterations, &end, touched));
+        let Task { island, mechanisms, report } = task;
+        let mut pile = std::mem::take(&mut island.pile);
+        pile.clear();
+        self.fill(&mut pile, island, mechanisms, h, report);
+        let outcome = pile.solve(mechanisms, 2.0 * h * self.gravity.length(), h);
+        report.iterations += outcome.sweeps;
+        report.residual = report.residual.max(outcome.residual);
+        let closings = &mut island.closings;
+        closings.clear();
+        closings.resize(mechanisms.len(), None);
+        let mut mean: Vec<Hat> = Vec::new();
+        pile.each_joint_impulse(|k, first, impulses| {
+            let mechanism = &mut mechanisms[k as usize];
+            mean.clear();
+            mean.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
+            closings[k as usize] = mechanism.predict_in_pile(h, params, &mean, impulses);
+        });
+        island.pile = pile;
+    }
+
+    /// Kicks the mechanisms and gives the pile bodies, joints and contacts.
+    fn fill(
+        &self,
+        pile: &mut Pile,
+        island: &Island,
+        mechanisms: &mut [&mut Mechanism],
+        h: f64,
+        report: &mut ContactReport,
+    ) {
+        let mut count = 0;
+        for (place, mechanism) in mechanisms.iter_mut().enumerate() {
+            mechanism.kick_in_contact(h);
+            pile.add_mechanism(place as u32, count);
+            for k in 0..mechanism.movable_bodies().len() {
+                let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
+                let (before, kicked) = mechanism.kick_of(k);
+                count = 1 + pile.add_body(Frame { x, whitening, inv_sqrt_mass }, before, kicked);
+            }
         }
-        for state in &mut self.states[first_state..] {
-            let unit = self.unit[state.slot as usize];
-            let end = pile.velocities(self.first_coordinate[unit as usize], h).0;
-            state.turn_to_end(&end);
-            state.advance(&world.bodies, world.gravity, h, self.pushed[unit as usize]);
+        for state in &self.states[island.first_state..island.first_state + island.free.len()] {
+            pile.add_body(state.frame(), &state.before(self.bodies), &state.kicked);
+        }
+        for &m in &island.manifolds {
+            let manifold = &self.manifolds[m as usize];
+            let bodies = [manifold.a, manifold.b].map(|slot| self.contacts.body(slot));
+            pile.add_contact(m, manifold, bodies, drifts(self.bodies, manifold));
+            for point in manifold.points() {
+                report.contacts += 1;
+                report.penetration = report.penetration.max(-point.gap);
+            }
+        }
+        pile.prepare(self.manifolds, mechanisms, |manifold, at| drift_at(self.bodies, manifold, at));
+        for (&m, mechanism) in island.mechanisms.iter().zip(mechanisms.iter()) {
+            let (first, movable) = (self.contacts.first[m as usize], mechanism.movable_bodies().len());
+            for b in mechanism.bounded_entries() {
+                let sides = [(b.a as usize, false), (b.b as usize, true)];
+                let bodies = sides.map(|(k, _)| (k < movable).then_some(first + k as u32));
+                let rows = sides.map(|(k, is_b)| match k < movable {
+                    true => mechanism.hat_row(&b.row, k, is_b),
+                    false => [0.0; 6],
+                });
+                let law = Law::Bounds(b.bounds.0, b.bounds.1);
+                pile.add_bounded(bodies, rows, law, b.velocity, b.compliance, b.guess);
+            }
         }
     }
 }
 
+/// Whether the user moves one of two bodies that touch.
+pub(in crate::contact) fn drifts(bodies: &Bodies, manifold: &Manifold) -> bool {
+    let moved = |slot: u32| bodies.at(slot as usize).is_some_and(|b| b.kind == BodyKind::Kinematic);
+    moved(manifold.a) || moved(manifold.b)
+}
+
 /// The velocity of b against a at a place, of those of the two that the user moves.
-pub(in crate::contact) fn drift_at(world: &World, manifold: &Manifold, at: DVec3) -> DVec3 {
+pub(in crate::contact) fn drift_at(bodies: &Bodies, manifold: &Manifold, at: DVec3) -> DVec3 {
     let of = |slot: u32| {
-        let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
+        let body = bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
         body.map_or(DVec3::ZERO, |b| b.v + b.w.cross(at - b.x))
     };
     of(manifold.b) - of(manifold.a)

@@ -55,12 +55,12 @@ impl Joints {
     }
 
     /// Takes Jacobians and factors.
-    pub fn prepare(&mut self, mechanisms: &[Mechanism]) {
+    pub fn prepare(&mut self, mechanisms: &[&mut Mechanism]) {
         let added = std::mem::take(&mut self.added);
         let mut at = 0;
         while at < added.len() {
-            let head = &mechanisms[added[at].0 as usize];
-            let alike = |(m, _): &&(u32, u32)| head.is_laid_out_like(&mechanisms[*m as usize]);
+            let head = &*mechanisms[added[at].0 as usize];
+            let alike = |(m, _): &&(u32, u32)| head.is_laid_out_like(mechanisms[*m as usize]);
             let count = added[at..].iter().take(4).take_while(alike).count();
             if count > 1 {
                 self.add_four(mechanisms, &added[at..at + count]);
@@ -75,7 +75,7 @@ impl Joints {
         self.added = added;
     }
 
-    fn add_four(&mut self, mechanisms: &[Mechanism], members: &[(u32, u32)]) {
+    fn add_four(&mut self, mechanisms: &[&mut Mechanism], members: &[(u32, u32)]) {
         let count = members.len();
         let of = |l: usize| members[l.min(count - 1)];
         let parts: [_; 4] = std::array::from_fn(|l| mechanisms[of(l).0 as usize].joint_system());
@@ -101,17 +101,17 @@ impl Joints {
     }
 
     /// Entries of the factors of mechanisms that are solved by themselves.
-    pub fn entries_alone(&self, mechanisms: &[Mechanism]) -> usize {
+    pub fn entries_alone(&self, mechanisms: &[&mut Mechanism]) -> usize {
         self.singles.iter().map(|s| mechanisms[s.mechanism as usize].layout.factor.entries()).sum()
     }
 
     /// Brings velocities back to the joints.
-    pub fn project(&mut self, mechanisms: &mut [Mechanism], u: &mut [Wide]) {
+    pub fn project(&mut self, mechanisms: &mut [&mut Mechanism], u: &mut [Wide]) {
         for k in 0..self.fours.len() {
             self.project_four(k, mechanisms, u);
         }
         for single in &self.singles {
-            let mechanism = &mut mechanisms[single.mechanism as usize];
+            let mechanism = &mut *mechanisms[single.mechanism as usize];
             let first = single.first_body as usize;
             let bodies = mechanism.movable_bodies().len();
             self.alone.clear();
@@ -126,10 +126,10 @@ impl Joints {
         }
     }
 
-    fn project_four(&mut self, k: usize, mechanisms: &[Mechanism], u: &mut [Wide]) {
+    fn project_four(&mut self, k: usize, mechanisms: &[&mut Mechanism], u: &mut [Wide]) {
         let Joints { fours, lanes, u: local, rhs, .. } = self;
         let four = &fours[k];
-        let pattern = &mechanisms[four.members[0] as usize];
+        let pattern = &*mechanisms[four.members[0] as usize];
         let bodies = pattern.movable_bodies().len();
         let place = |body: usize| four.first_body.map(|f| if f == NOBODY { NOBODY } else { f + body as u32 });
         local.clear();
@@ -148,7 +148,7 @@ impl Joints {
         }
     }
 
-    pub fn each_total(&self, mut visit: impl FnMut(u32, &[f64])) {
+    pub fn each_total(&self, mut visit: impl FnMut(u32, u32, &[f64])) {
         let mut one = Vec::new();
         for four in &self.fours {
             let rows = (four.total - four.drift) as usize;
@@ -156,11 +156,11 @@ impl Joints {
             for l in 0..four.count {
                 one.clear();
                 one.extend(total.iter().map(|t| t.to_array()[l]));
-                visit(four.members[l], &one);
+                visit(four.members[l], four.first_body[l], &one);
             }
         }
         for single in &self.singles {
-            visit(single.mechanism, &self.single_totals[single.total as usize..]);
+            visit(single.mechanism, single.first_body, &self.single_totals[single.total as usize..]);
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
 use glam::{DMat3, DVec3};
-pub(super) use island::drift_at;
+pub(super) use island::{drift_at, drifts};
 use joints::Joints;
 
 /// Substeps of a step, and sweeps of one stage at most.
@@ -134,7 +134,7 @@ impl Pile {
         self.frames.len() as u32 - 1
     }
 
-    /// Adds the joints of a mechanism whose bodies begin at `first`.
+    /// Adds the joints of a mechanism, by its place among those of the pile, whose bodies begin at `first`.
     pub fn add_mechanism(&mut self, mechanism: u32, first: u32) {
         self.joints.add(mechanism, first);
     }
@@ -148,7 +148,7 @@ impl Pile {
     pub fn prepare(
         &mut self,
         manifolds: &[Manifold],
-        mechanisms: &[Mechanism],
+        mechanisms: &[&mut Mechanism],
         drift: impl Fn(&Manifold, DVec3) -> DVec3,
     ) {
         self.joints.prepare(mechanisms);
@@ -194,9 +194,9 @@ impl Pile {
         });
     }
 
-    /// Advances all velocities over a step of `h`; `mechanisms` are those that were added, by their numbers. What meets slower
+    /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile. What meets slower
     /// than `slow` (m/s) does not bounce.
-    pub fn solve(&mut self, mechanisms: &mut [Mechanism], slow: f64, h: f64) -> Outcome {
+    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], slow: f64, h: f64) -> Outcome {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
@@ -233,7 +233,7 @@ impl Pile {
     }
 
     /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.
-    fn stage(&mut self, mechanisms: &mut [Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
+    fn stage(&mut self, mechanisms: &mut [&mut Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
         let mut sweeps = 0;
         let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
         self.batches.aim(h_s, biased, fastest);
@@ -301,8 +301,8 @@ impl Pile {
         self.bounded.iter().map(|b| b.total)
     }
 
-    /// Calls `visit` with every mechanism and the impulses of its joint rows.
-    pub fn each_joint_impulse(&self, visit: impl FnMut(u32, &[f64])) {
+    /// Calls `visit` with every mechanism, its first body and the impulses of its joint rows.
+    pub fn each_joint_impulse(&self, visit: impl FnMut(u32, u32, &[f64])) {
         self.joints.each_total(visit);
     }
 }
