@@ -28,7 +28,7 @@ pub struct Scratch {
 /// Advances the world by one step of `params.dt`.
 ///
 /// On an error bodies, joints and time are exactly as before. Contact points forget the impulses from which the next step would
-/// have started, and sleepers may have woken.
+/// have started, what was known of resting islands is forgotten, and sleepers may have woken.
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
@@ -47,6 +47,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     });
     taken.inspect_err(|_| {
         world.collisions.forget();
+        world.resting = Default::default();
         if let Some(before) = &before {
             world.restore(before);
         }
@@ -154,7 +155,7 @@ impl Round<'_> {
                 mechanism.check_finite(world)?;
             }
         }
-        if let Some(slot) = contacts.not_finite() {
+        if let Some(slot) = contacts.not_finite(late) {
             let name = world.bodies.at(slot as usize).map_or("?", |b| b.name.as_str());
             return Err(StepError::NotFinite { body: name.to_string() });
         }
@@ -173,6 +174,9 @@ impl Round<'_> {
             }
         }
         contacts.scatter(&mut world.bodies, late);
+        if self.halvings == 0 {
+            contacts.forget_matrices(world, free);
+        }
         if params.sleeping && self.halvings == 0 {
             contacts.fall_asleep(world, mechanisms, free, late, h);
         }

@@ -324,7 +324,6 @@ impl Contacts {
             self.islands[k] = island;
         }
         self.advance_piles(&piles, world, mechanisms, free, params, may_halve, late, &mut report);
-        self.forget_matrices(world, free);
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;
@@ -763,15 +762,21 @@ impl Contacts {
     }
 
     /// Checks that the free bodies of islands have stayed within the range of numbers; names the slot of one that has not.
-    pub fn not_finite(&self) -> Option<u32> {
-        let bad = |s: &&Free| !(s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite()));
+    pub fn not_finite(&self, late: &Active) -> Option<u32> {
+        let bad = |s: &&Free| {
+            !self.is_late(s, late)
+                && !(s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite()))
+        };
         self.states.iter().find(bad).map(|s| s.slot)
+    }
+
+    fn is_late(&self, state: &Free, late: &Active) -> bool {
+        late.free[self.unit[state.slot as usize] as usize - self.mechanism_count]
     }
 
     /// Writes the free bodies of all islands back, but those that are late.
     pub fn scatter(&self, bodies: &mut Bodies, late: &Active) {
-        let is_late = |s: &&Free| late.free[self.unit[s.slot as usize] as usize - self.mechanism_count];
-        for state in self.states.iter().filter(|s| !is_late(s)) {
+        for state in self.states.iter().filter(|s| !self.is_late(s, late)) {
             let Some(body) = bodies.at_mut(state.slot as usize) else { continue };
             let Motion { v, w } = state.motion();
             (body.x, body.q, body.v, body.w) = (state.pose.x, state.pose.q, v, w);

@@ -17,6 +17,8 @@ const MOST_SEARCHES: u32 = 12;
 #[derive(Default)]
 pub(super) struct Newton {
     factor: Option<Laid>,
+    /// Whether the factor was made since [`Newton::prepare`].
+    fresh: bool,
     residual: Vec<f64>,
     direction: Vec<f64>,
     reference: Vec<f64>,
@@ -46,13 +48,14 @@ pub(super) struct Outcome {
 }
 
 impl Newton {
-    /// The last factor.
+    /// The factor of the last solve, if it needed one.
     pub fn laid(&self) -> Option<&Laid> {
-        self.factor.as_ref()
+        self.factor.as_ref().filter(|_| self.fresh)
     }
 
     /// Prepares for a problem: the layout is made anew if other units touch than before.
     pub fn prepare(&mut self, problem: &Problem) {
+        self.fresh = false;
         self.edges.clear();
         for entry in &problem.entries {
             let unit = |s: &Side| problem.units.partition_point(|u| u.0 <= s.first) as u32 - 1;
@@ -114,6 +117,7 @@ impl Newton {
     fn find_direction(&mut self, problem: &Problem) {
         let Some(laid) = &mut self.factor else { return };
         laid.assemble(problem, &mut self.reference);
+        self.fresh = true;
         self.direction.clear();
         self.direction.resize(problem.size, 0.0);
         for (k, &row) in laid.row.iter().enumerate() {

@@ -159,6 +159,11 @@ impl Mechanism {
         self.contact.body_wise
     }
 
+    /// Whether too much is left free for a dense basis.
+    pub(super) fn has_many_motions(&self) -> bool {
+        self.count_freedoms() > MOST_MOTIONS
+    }
+
     pub(super) fn count_freedoms(&self) -> usize {
         let hard = self.constraint_rows() - self.redundant_rows();
         (6 * self.layout.movable).saturating_sub(hard)

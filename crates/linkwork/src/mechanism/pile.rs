@@ -30,7 +30,14 @@ pub(crate) struct JointSystem<'a> {
 impl Mechanism {
     /// Whether its joints can be held by projection: springs and servos would act again with each.
     pub(crate) fn can_pile(&self) -> bool {
-        self.method != Method::Iterative && !self.contact.in_tree && self.layout.soft.is_empty()
+        self.method == Method::Direct && self.layout.soft.is_empty()
+    }
+
+    /// Whether it has few freedoms for its bodies: what pushes one of them moves all, and what a body weighs by itself tells
+    /// nothing of what a contact feels.
+    pub(crate) fn is_machine(&self) -> bool {
+        let freedoms = self.count_freedoms();
+        !self.has_many_motions() && freedoms < self.layout.movable
     }
 
     /// How many motions its joints leave free.

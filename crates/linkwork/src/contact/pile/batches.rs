@@ -38,8 +38,6 @@ pub(in crate::contact) struct Point {
     pub friction: f64x4,
     pub impulse: [f64x4; 3],
     total: [f64x4; 3],
-    restitution: f64x4,
-    approach: f64x4,
 }
 
 /// Three numbers of four things.
@@ -67,7 +65,6 @@ pub(in crate::contact) struct Batches {
     /// By body: colours taken.
     taken: Vec<u64>,
     order: Vec<u32>,
-    bouncy: bool,
 }
 
 impl Batches {
@@ -75,12 +72,10 @@ impl Batches {
         self.waiting.clear();
         self.batches.clear();
         self.used = 0;
-        self.bouncy = false;
     }
 
     /// Takes a manifold by its number; bodies are `None` where nothing moves. `drifts` if the user moves one of them.
     pub fn add(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
-        self.bouncy |= manifold.material.restitution > 0.0;
         self.waiting.push(Waiting {
             number,
             bodies: bodies.map(|b| b.unwrap_or(NOBODY)),
@@ -145,7 +140,6 @@ impl Batches {
         let normal =
             in_lanes(of.map(|m| m.map_or([0.0, 0.0, 1.0, 0.0], |m| with_fourth(m.normal, m.material.friction))));
         let [nx, ny, nz, friction] = normal;
-        let restitution = f64x4::new(of.map(|m| m.map_or(0.0, |m| m.material.restitution)));
         let normal = [nx, ny, nz];
         let across = orthonormal(&normal);
         let directions = [normal, across[0], across[1]];
@@ -193,11 +187,10 @@ impl Batches {
             let invert = |x: f64x4| x.simd_gt(zero).select(one / x, zero);
             point.inverse = [invert(response[0]), invert(largest)];
             point.mobility = response[0];
-            (point.gap, point.friction, point.restitution) = (gap, friction, restitution);
+            (point.gap, point.friction) = (gap, friction);
             let held = [hx, hy, hz];
             point.impulse = [pressed * share, dot(&held, &across[0]) * share, dot(&held, &across[1]) * share];
             point.total = [zero; 3];
-            point.approach = zero;
             point.drift = [zero; 3];
             if members.iter().any(|m| m.drifts) {
                 let moved: [[f64; 4]; 4] = std::array::from_fn(|l| match (of[l], there[l]) {
@@ -274,17 +267,15 @@ impl Batches {
         &mut self.points[..self.used]
     }
 
-    /// Begins a substep: gaps by now, and the impulses of the substep before.
-    pub fn start(&mut self, u: &mut [Wide], way: &[Wide]) {
-        let Batches { batches, points, bouncy, .. } = self;
+    /// Begins a substep, a time after the step began: gaps by now, and the impulses of the substep before.
+    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64) {
+        let elapsed = f64x4::splat(elapsed);
+        let Batches { batches, points, .. } = self;
         for batch in batches {
             let moved = batch.bodies.map(|b| gather(way, &b));
             let mut lanes = batch.bodies.map(|b| gather(u, &b));
             for point in &mut points[batch.first as usize..(batch.first + batch.points) as usize] {
-                point.now = point.gap + rate(&point.rows[0], &moved);
-                if *bouncy {
-                    point.approach = point.approach.min(rate(&point.rows[0], &lanes) + point.drift[0]);
-                }
+                point.now = point.gap + rate(&point.rows[0], &moved) + point.drift[0] * elapsed;
             }
             for point in &points[batch.first as usize..(batch.first + batch.points) as usize] {
                 for r in 0..3 {
@@ -331,23 +322,6 @@ impl Batches {
     pub fn end(&mut self) {
         for p in self.points_in_use() {
             (0..3).for_each(|r| p.total[r] += p.impulse[r]);
-        }
-    }
-
-    /// Whether anything may bounce.
-    pub fn bounces(&self) -> bool {
-        self.bouncy
-    }
-
-    /// Wants what came together to part with its restitution.
-    pub fn aim_bounces(&mut self, slow: f64) {
-        let zero = f64x4::splat(0.0);
-        for p in self.points_in_use() {
-            let pressed = p.total[0].simd_gt(zero);
-            let fast = (-p.approach).simd_gt(f64x4::splat(slow));
-            let wanted = -p.restitution * p.approach;
-            p.target = (pressed & fast).select(wanted, zero);
-            p.impulse = [zero; 3];
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::{Frame, Pile};
 use crate::collide::Manifold;
 use crate::contact::free::{Free, predict_all};
-use crate::contact::problem::Law;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
 use crate::mechanism::{Advance, Hat, Mechanism};
 use crate::parallel::{MANY, for_each};
@@ -35,26 +34,29 @@ impl Contacts {
         mechanisms: &mut [Mechanism],
         h: f64,
     ) -> bool {
-        if island.mechanisms.is_empty() || self.solver != ContactSolver::Newton {
+        let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
+        let units = island.mechanisms.len() + island.free.len();
+        let most = 6 * (bodies + island.free.len());
+        if island.mechanisms.is_empty() || most <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
+            return false;
+        }
+        let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
+        if island.free.iter().any(carried) || !island.manifolds.iter().all(|&m| is_plain(world, m, h)) {
             return false;
         }
         let mut freedoms = 6 * island.free.len();
         for &m in &island.mechanisms {
             let mechanism = &mut mechanisms[m as usize];
-            mechanism.begin_contact(h);
-            freedoms += mechanism.freedoms();
             if !mechanism.can_pile() || self.carried[m as usize] {
                 return false;
             }
+            mechanism.begin_contact(h);
+            freedoms += mechanism.freedoms();
+            if mechanism.is_machine() {
+                return false;
+            }
         }
-        let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
-        let units = island.mechanisms.len() + island.free.len();
-        let many = units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE;
-        let plain = |m: &u32| {
-            let material = &world.collisions.manifolds[*m as usize].material;
-            material.softness.is_none() && material.rolling == 0.0 && material.spinning == 0.0
-        };
-        many && !island.free.iter().any(carried) && island.manifolds.iter().all(plain)
+        units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE
     }
 
     /// Advances all piles, several at once; those that need a smaller step are left and are `late`.
@@ -98,14 +100,12 @@ impl Contacts {
                 bodies: &world.bodies,
                 manifolds: &world.collisions.manifolds,
                 states: &self.states,
-                gravity: world.gravity,
             };
             for_each(&mut tasks, many, |_, task| shared.solve(task, params));
         }
         let mut taken = vec![false; islands.len()];
         for (k, island) in islands.iter_mut().enumerate() {
             let pile = std::mem::take(&mut island.pile);
-            self.take_impulses(&pile, island, world, mechanisms);
             self.predict_free(&pile, island, h);
             let closed = island.closings.iter().all(Option::is_some);
             taken[k] = !(may_halve
@@ -113,6 +113,7 @@ impl Contacts {
                     || self.ends_too_deep(island, world, mechanisms, h)
                     || self.outruns_its_reach(island, world, mechanisms, h)));
             if taken[k] {
+                self.take_impulses(&pile, island, world);
                 self.finish_free(&pile, island, world, h);
             } else {
                 island.delay(late);
@@ -168,8 +169,8 @@ impl Contacts {
         self.numbers().body(slot)
     }
 
-    /// Gives the impulses to the memory of the contact points and to bounded rows.
-    fn take_impulses(&mut self, pile: &Pile, island: &Island, world: &mut World, mechanisms: &mut [Mechanism]) {
+    /// Gives the impulses to the memory of the contact points.
+    fn take_impulses(&mut self, pile: &Pile, island: &Island, world: &mut World) {
         for &m in &island.mechanisms {
             self.pushed[m as usize] = self.carried[m as usize];
         }
@@ -187,13 +188,6 @@ impl Contacts {
             let point = &mut manifold.points_mut()[p];
             (point.impulse_n, point.impulse_t) = (normal, across);
         });
-        let mut bounded = pile.bounded();
-        for &m in &island.mechanisms {
-            let mechanism = &mut mechanisms[m as usize];
-            for k in 0..mechanism.bounded_entries().count() {
-                mechanism.note_bounded(k, bounded.next().unwrap_or(0.0));
-            }
-        }
     }
 
     /// Finds where bodies without joints go.
@@ -242,19 +236,27 @@ impl Contacts {
 
     /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
     fn ends_too_deep(&self, island: &Island, world: &mut World, mechanisms: &[Mechanism], h: f64) -> bool {
-        let mut last = (NONE, NONE);
-        island.manifolds.iter().any(|&m| {
-            let manifold = world.collisions.manifolds[m as usize];
+        let mut rest = &island.manifolds[..];
+        while let Some(&first) = rest.first() {
+            let all = &world.collisions.manifolds;
+            let manifold = all[first as usize];
             let pair = (manifold.collider_a, manifold.collider_b);
-            if pair == last || !self.passes_by(world, mechanisms, &manifold, h) {
-                return false;
+            // manifolds of one pair follow each other
+            let same = |m: &&u32| (all[**m as usize].collider_a, all[**m as usize].collider_b) == pair;
+            let (group, others) = rest.split_at(rest.iter().take_while(same).count());
+            let points = group.iter().flat_map(|&m| all[m as usize].points());
+            let depth = points.map(|p| -p.gap).fold(0.0, f64::max);
+            rest = others;
+            if !self.passes_by(world, mechanisms, &manifold, h) {
+                continue;
             }
-            last = pair;
-            let depth = manifold.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
             let (a, b) = (self.end(world, mechanisms, manifold.a, h), self.end(world, mechanisms, manifold.b, h));
             let touches = world.collisions.look_ahead(&manifold, &a, &b, 0.0);
-            touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER)
-        })
+            if touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER) {
+                return true;
+            }
+        }
+        false
     }
 
     fn passes_by(&self, world: &World, mechanisms: &[Mechanism], manifold: &Manifold, h: f64) -> bool {
@@ -268,6 +270,23 @@ impl Contacts {
         };
         h * h * across > PASSING * PASSING || turns(a.w, sides[0].1) || turns(b.w, sides[1].1)
     }
+}
+
+/// Whether two bodies touch in the way that piles know: without rolling friction and softness, and without a bounce to come.
+fn is_plain(world: &World, manifold: u32, h: f64) -> bool {
+    let manifold = &world.collisions.manifolds[manifold as usize];
+    let material = &manifold.material;
+    let bounces = || {
+        let slow = 2.0 * h * world.gravity.length();
+        let velocity =
+            |slot: u32, at: DVec3| world.bodies.at(slot as usize).map_or(DVec3::ZERO, |b| b.v + b.w.cross(at - b.x));
+        let fast = |at: DVec3| (velocity(manifold.b, at) - velocity(manifold.a, at)).dot(manifold.normal) < -slow;
+        manifold.points().iter().any(|p| fast(p.position))
+    };
+    material.softness.is_none()
+        && material.rolling == 0.0
+        && material.spinning == 0.0
+        && !(material.restitution > 0.0 && bounces())
 }
 
 /// A pile, its own mechanisms in the order of their numbers, and what it did.
@@ -301,7 +320,6 @@ struct Shared<'a> {
     bodies: &'a Bodies,
     manifolds: &'a [Manifold],
     states: &'a [Free],
-    gravity: DVec3,
 }
 
 impl Shared<'_> {
@@ -312,9 +330,17 @@ impl Shared<'_> {
         let mut pile = std::mem::take(&mut island.pile);
         pile.clear();
         self.fill(&mut pile, island, mechanisms, h, report);
-        let outcome = pile.solve(mechanisms, 2.0 * h * self.gravity.length(), h);
+        let outcome = pile.solve(mechanisms, h);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
+        {
+            let mut bounded = pile.bounded();
+            for mechanism in mechanisms.iter_mut() {
+                for k in 0..mechanism.bounded_entries().count() {
+                    mechanism.note_bounded(k, bounded.next().unwrap_or(0.0));
+                }
+            }
+        }
         let closings = &mut island.closings;
         closings.clear();
         closings.resize(mechanisms.len(), None);
@@ -369,8 +395,7 @@ impl Shared<'_> {
                     true => mechanism.hat_row(&b.row, k, is_b),
                     false => [0.0; 6],
                 });
-                let law = Law::Bounds(b.bounds.0, b.bounds.1);
-                pile.add_bounded(bodies, rows, law, b.velocity, b.compliance, b.guess);
+                pile.add_bounded(bodies, rows, b.bounds, b.velocity, b.compliance, b.guess);
             }
         }
     }

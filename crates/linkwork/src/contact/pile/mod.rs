@@ -20,7 +20,6 @@ mod batches;
 mod island;
 mod joints;
 
-use super::problem::Law;
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
@@ -156,18 +155,17 @@ impl Pile {
         self.batches.prepare(manifolds, &self.frames, f64::from(self.effort.substeps), true, drift);
     }
 
+    /// Adds a row with bounds of its impulse; `b` is its velocity after the kick, less what is wanted.
     pub fn add_bounded(
         &mut self,
         bodies: [Option<u32>; 2],
         rows: [Hat; 2],
-        law: Law,
+        (low, high): (f64, f64),
         b: f64,
         compliance: f64,
         guess: f64,
     ) {
-        let Law::Bounds(low, high) = law else { return };
         let n = f64::from(self.effort.substeps);
-        // b is the velocity after the kick, less what is wanted
         let after_kick: f64 = bodies
             .iter()
             .zip(&rows)
@@ -188,23 +186,22 @@ impl Pile {
             target: after_kick - b,
             bounds: (low / n, high / n),
             compliance,
-            impulse: guess / n,
+            impulse: guess.clamp(low, high) / n,
             total: 0.0,
             inverse: if response > 0.0 { 1.0 / response } else { 0.0 },
         });
     }
 
-    /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile. What meets slower
-    /// than `slow` (m/s) does not bounce.
-    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], slow: f64, h: f64) -> Outcome {
+    /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile.
+    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], h: f64) -> Outcome {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
-        for _ in 0..self.effort.substeps {
+        for substep in 0..self.effort.substeps {
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
-            self.batches.start(&mut self.u, &self.way);
+            self.batches.start(&mut self.u, &self.way, f64::from(substep) * h_s);
             self.start_bounded();
             self.joints.project(mechanisms, &mut self.u);
             outcome.sweeps += self.stage(mechanisms, h_s, true).0;
@@ -216,18 +213,6 @@ impl Pile {
             outcome.residual = residual;
             self.batches.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
-        }
-        if self.batches.bounces() {
-            self.batches.aim_bounces(slow);
-            for _ in 0..self.effort.sweeps {
-                let moved = self.batches.sweep(&mut self.u, true);
-                self.joints.project(mechanisms, &mut self.u);
-                outcome.sweeps += 1;
-                if moved * h_s < TOLERANCE {
-                    break;
-                }
-            }
-            self.batches.end();
         }
         outcome
     }
