@@ -11,6 +11,9 @@ use std::path::PathBuf;
 #[command(name = "linkwork", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 success, 1 a model or a simulation failed, 2 asked for something impossible.")]
 pub struct Arguments {
+    /// Threads that share the work; as many as the machine has cores if absent, one for bench. Results do not depend on it
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

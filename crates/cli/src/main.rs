@@ -32,7 +32,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let Arguments { threads, command } = Arguments::parse();
+    let one_by_default = matches!(command, Command::Bench(_)).then_some(1);
+    if let Some(threads) = threads.or(one_by_default) {
+        // fails only if threads have been started already, and none have
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
+    }
+    let result = match command {
         Command::List(options) => list::list(&options),
         Command::Run(options) => run::run(&options),
         Command::Check(options) => check::check(&options),
