@@ -310,7 +310,7 @@ impl Contacts {
             if self.islands[k].asleep {
                 continue;
             }
-            if self.is_pile(&self.islands[k], world, mechanisms, params.dt) {
+            if self.is_pile(&self.islands[k], world, mechanisms, free, params.dt) {
                 piles.push(k);
                 continue;
             }
@@ -763,10 +763,8 @@ impl Contacts {
 
     /// Checks that the free bodies of islands have stayed within the range of numbers; names the slot of one that has not.
     pub fn not_finite(&self, late: &Active) -> Option<u32> {
-        let bad = |s: &&Free| {
-            !self.is_late(s, late)
-                && !(s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite()))
-        };
+        let fine = |s: &Free| s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite());
+        let bad = |s: &&Free| !(self.is_late(s, late) || fine(s));
         self.states.iter().find(bad).map(|s| s.slot)
     }
 

@@ -256,7 +256,7 @@ impl Quiet {
         let mut left = self.largest_rate();
         let mut iterations = 0;
         // at least once: contacts do not see every motion, a spin about a normal for one
-        while iterations == 0 || !(left <= SOFT_TOLERANCE) {
+        while iterations == 0 || left > SOFT_TOLERANCE {
             if iterations == MOST_ITERATIONS {
                 return None;
             }
@@ -264,7 +264,7 @@ impl Quiet {
             self.move_by(laid);
             self.evaluate(false);
             let now = self.largest_rate();
-            if !(now <= SOFT_TOLERANCE || now <= 0.1 * left) {
+            if now.is_nan() || now > SOFT_TOLERANCE && now > 0.1 * left {
                 return None;
             }
             left = now;

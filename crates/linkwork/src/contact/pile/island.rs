@@ -15,6 +15,9 @@ use glam::DVec3;
 /// Units and freedoms from which on things with joints are a pile.
 const PILE_UNITS: usize = 3;
 const PILE_FREEDOMS: usize = 50;
+/// Masses of bodies in one pile, the heaviest by the lightest at most, where bodies have fewer freedoms than this each.
+const MOST_RATIO: f64 = 100.0;
+const TIGHT: usize = 2;
 /// Freedoms from which on they are one whatever the units.
 const LARGE: usize = 200;
 
@@ -32,6 +35,7 @@ impl Contacts {
         island: &Island,
         world: &World,
         mechanisms: &mut [Mechanism],
+        free: &[u32],
         h: f64,
     ) -> bool {
         let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
@@ -43,6 +47,12 @@ impl Contacts {
         let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
         if island.free.iter().any(carried) || !island.manifolds.iter().all(|&m| is_plain(world, m, h)) {
             return false;
+        }
+        let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
+        let in_mechanisms = island.mechanisms.iter().flat_map(|&m| mechanisms[m as usize].movable_bodies());
+        for slot in in_mechanisms.copied().chain(island.free.iter().map(|&k| free[k as usize])) {
+            let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
+            (lightest, heaviest) = (lightest.min(mass), heaviest.max(mass));
         }
         let mut freedoms = 6 * island.free.len();
         for &m in &island.mechanisms {
@@ -56,7 +66,9 @@ impl Contacts {
                 return false;
             }
         }
-        units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE
+        // light bodies that are held tightly feel what they bear, not what they weigh
+        let tight = freedoms < TIGHT * (bodies + island.free.len()) && heaviest > MOST_RATIO * lightest;
+        !tight && (units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE)
     }
 
     /// Advances all piles, several at once; those that need a smaller step are left and are `late`.
