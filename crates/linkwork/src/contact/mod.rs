@@ -2,7 +2,8 @@
 //!
 //! An island is kicked, its contacts are solved for the velocities with which it moves, and it moves (docs/method.md,
 //! Contact). Bodies without joints are solved with very stiff contacts that take long to relax, which brings stacks to rest; what
-//! has joints is solved rigidly. Both are Newton's method in the coordinates of free motions.
+//! has joints is solved rigidly. Both are Newton's method in the coordinates of free motions. Heaps of things with joints are
+//! swept over instead ([`pile`]), and stacks that rest keep their matrix ([`quiet`]).
 
 mod bounce;
 pub mod collision;

@@ -13,7 +13,9 @@
 
 use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, drifts, gather, narrow, push, rate, widen};
+use super::pile::{
+    Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, drifts, gather, narrow, note_impulse, push, rate, widen,
+};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{ContactReport, Contacts, Island};
 use crate::params::{ContactSolver, StepParams};
@@ -213,17 +215,9 @@ impl Contacts {
         let (unit, pushed) = (&self.unit, &mut self.pushed);
         quiet.each_impulse(h, |m, p, normal, across| {
             let manifold = &mut manifolds[m as usize];
-            if normal > 0.0 {
-                for slot in [manifold.a, manifold.b] {
-                    if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize) {
-                        *pushed = true;
-                    }
-                }
-            }
-            let point = &mut manifold.points_mut()[p];
             report.contacts += 1;
-            report.penetration = report.penetration.max(-point.gap);
-            (point.impulse_n, point.impulse_t) = (normal, across);
+            report.penetration = report.penetration.max(-manifold.points()[p].gap);
+            note_impulse(manifold, p, normal, across, unit, pushed);
         });
         predict_all(&mut self.states[first_state..], h);
         for state in &mut self.states[first_state..] {

@@ -48,7 +48,7 @@ const JOINT_TOLERANCE: f64 = 1e-5;
 impl Island {
     /// Whether it is so many things with joints that touch each other that they are swept over: what they do while they tumble
     /// changes from step to step, and Newton's method would start anew in each.
-    fn is_pile(&self) -> bool {
+    fn is_swept(&self) -> bool {
         let units = self.mechanisms.len() + self.free.len();
         let many = units >= PILE_UNITS && self.problem.size > PILE_COORDINATES;
         !self.mechanisms.is_empty() && (many || self.problem.size > LARGE)
@@ -91,7 +91,7 @@ impl Contacts {
             let m = &world.collisions.manifolds[island.manifolds[0] as usize];
             report.refused.get_or_insert((m.a, m.b));
         }
-        if island.is_pile() {
+        if island.is_swept() {
             self.sweep(island, mechanisms, h, report);
             return;
         }

@@ -164,7 +164,8 @@ impl Mechanism {
         self.count_freedoms() > MOST_MOTIONS
     }
 
-    pub(super) fn count_freedoms(&self) -> usize {
+    /// How many motions its joints leave free.
+    pub(crate) fn count_freedoms(&self) -> usize {
         let hard = self.constraint_rows() - self.redundant_rows();
         (6 * self.layout.movable).saturating_sub(hard)
     }

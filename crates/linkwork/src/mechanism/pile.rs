@@ -40,11 +40,6 @@ impl Mechanism {
         !self.has_many_motions() && freedoms < self.layout.movable
     }
 
-    /// How many motions its joints leave free.
-    pub(crate) fn freedoms(&self) -> usize {
-        self.count_freedoms()
-    }
-
     pub(crate) fn row_count(&self) -> usize {
         self.layout.rows
     }

@@ -6,7 +6,7 @@ use glam::DVec3;
 use wide::f64x4;
 
 /// A body that no contact moves: rows on it are zero.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 /// Colours: bits of a word. What finds no colour goes into batches of its own.
 const COLOURS: usize = 64;
 

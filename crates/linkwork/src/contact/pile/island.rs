@@ -61,7 +61,7 @@ impl Contacts {
                 return false;
             }
             mechanism.begin_contact(h);
-            freedoms += mechanism.freedoms();
+            freedoms += mechanism.count_freedoms();
             if mechanism.is_machine() {
                 return false;
             }
@@ -189,16 +189,7 @@ impl Contacts {
         let manifolds = &mut world.collisions.manifolds;
         let (unit, pushed) = (&self.unit, &mut self.pushed);
         pile.each_impulse(|m, p, normal, across| {
-            let manifold = &mut manifolds[m as usize];
-            if normal > 0.0 {
-                for slot in [manifold.a, manifold.b] {
-                    if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize) {
-                        *pushed = true;
-                    }
-                }
-            }
-            let point = &mut manifold.points_mut()[p];
-            (point.impulse_n, point.impulse_t) = (normal, across);
+            note_impulse(&mut manifolds[m as usize], p, normal, across, unit, pushed);
         });
     }
 
@@ -411,6 +402,24 @@ impl Shared<'_> {
             }
         }
     }
+}
+
+/// Gives a contact point its impulses, along the normal and across it, and notes the units that it pushes.
+pub(in crate::contact) fn note_impulse(
+    manifold: &mut Manifold,
+    point: usize,
+    normal: f64,
+    across: DVec3,
+    unit: &[u32],
+    pushed: &mut [bool],
+) {
+    for slot in [manifold.a, manifold.b] {
+        if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize).filter(|_| normal > 0.0) {
+            *pushed = true;
+        }
+    }
+    let point = &mut manifold.points_mut()[point];
+    (point.impulse_n, point.impulse_t) = (normal, across);
 }
 
 /// Whether the user moves one of two bodies that touch.

@@ -3,12 +3,10 @@
 //! A pile is often many of the same thing. Mechanisms that are laid out alike are solved four at a time, one to a lane, with
 //! their own Jacobians and factors; what stands alone is solved by itself.
 
-use super::batches::{gather, scatter_one};
+use super::batches::{NOBODY, gather, scatter_one};
 use super::{Wide, narrow, widen};
 use crate::mechanism::{Hat, Mechanism};
 use wide::f64x4;
-
-const NOBODY: u32 = u32::MAX;
 
 /// Up to four mechanisms that are laid out alike.
 struct Four {

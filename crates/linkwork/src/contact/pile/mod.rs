@@ -24,7 +24,7 @@ use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
 use glam::{DMat3, DVec3};
-pub(super) use island::{drift_at, drifts};
+pub(super) use island::{drift_at, drifts, note_impulse};
 use joints::Joints;
 
 /// Substeps of a step, and sweeps of one stage at most.
