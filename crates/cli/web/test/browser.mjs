@@ -324,7 +324,11 @@ await grown(count, lines);
 
 // ---- everything that can be switched is switched, and changes the picture
 await choose(page, 'scissor-lift');
-// time still stands from what came before, or pictures would differ by themselves
+// time stands from what came before: some steps, so that there are reactions, and then no more, or pictures differ by themselves
+await page.click('#play');
+await status(page, (s) => s.playing);
+await page.waitForFunction(() => window.linkwork.view.frame.steps > 3);
+await page.click('#play');
 await standsStill(page);
 for (const key of ['joints', 'frames', 'reactions', 'shadows']) {
   await page.waitForTimeout(100);
