@@ -462,6 +462,11 @@ impl Mechanism {
 
     fn move_in_contact(&mut self, h: f64, supported: bool) {
         self.commit_prediction();
+        self.settle_after_move(h, supported);
+    }
+
+    /// Closes the velocities at the new poses; what nothing pushed gets the other half of its kick before.
+    pub(super) fn settle_after_move(&mut self, h: f64, supported: bool) {
         if supported {
             self.whiten_plainly();
         } else {

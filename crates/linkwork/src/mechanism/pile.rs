@@ -211,18 +211,7 @@ impl Mechanism {
             self.u[k] = turned;
         }
         self.pose.copy_from_slice(&self.next);
-        if supported {
-            self.whiten_plainly();
-        } else {
-            self.kick_after_move(h);
-        }
-        self.linearise_here(h);
-        self.correction.fill(0.0);
-        self.close_velocities();
-        self.bounded.average(h);
-        self.average_forces(h);
-        self.remember_impulses(None);
-        self.remember_accelerations(h);
+        self.settle_after_move(h, supported);
         let mut advance = self.taken(h, StepKind::Accurate, None::<Reason>, iterations);
         self.supported = supported;
         self.measure_closure(&mut advance, params);
