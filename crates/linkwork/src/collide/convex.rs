@@ -79,7 +79,7 @@ struct Axis {
     witness: Option<(DVec3, DVec3)>,
 }
 
-/// Fills `touch` with all contact points within `reach`; returns a lower bound of the distance (the depth if negative).
+/// Fills `touch` with all contact points within `reach` and [`SPREAD`] if the nearest is within `reach`; returns a lower bound of the distance (the depth if negative).
 pub(crate) fn touch(
     a: &Rounded,
     b: &Rounded,

@@ -71,7 +71,8 @@ impl Touches {
     }
 }
 
-/// Finds the contacts of a and b within `reach` (normals from a to b); returns a lower bound of their distance, or minus
+/// Finds the contacts of a and b if they are within `reach`, with corners a little beyond it too ([`boxes::SPREAD`]; normals
+/// from a to b); returns a lower bound of their distance, or minus
 /// their depth. `path` is how far both have travelled, for what `memory` holds.
 pub(crate) fn contacts(
     a: (&Form, &Place),
