@@ -194,7 +194,8 @@ const FEW_PAIRS: usize = 1000;
 const SAME_POINT: f64 = 0.02;
 
 impl Collisions {
-    /// Takes the colliders of the bodies, if anything has changed since the last call. What was known of pairs that remain stays.
+    /// Takes the colliders of the bodies that can meet anything at all, if something has changed since the last call.
+    /// What was known of pairs that remain stays.
     pub fn sync(&mut self, version: u64, bodies: &Bodies, joints: &Joints) {
         if self.synced == Some(version) {
             return;
@@ -210,11 +211,15 @@ impl Collisions {
         self.apart.sort_unstable();
         self.apart.dedup();
 
+        let classes = filter_classes(bodies);
         let old = std::mem::take(&mut self.entries);
         let mut renumbered = vec![u32::MAX; old.len()];
         let mut fat = Vec::new();
         for (id, body) in bodies.iter() {
             for (part, collider) in body.colliders.iter().enumerate() {
+                if !classes.iter().any(|&(group, mask)| filters_agree((collider.group, collider.mask), (group, mask))) {
+                    continue;
+                }
                 let known = old
                     .binary_search_by(|e| (e.body, e.part).cmp(&(id, part as u32)))
                     .ok()
@@ -601,6 +606,23 @@ fn near(a: &Collider, b: &Collider) -> f64 {
 }
 
 /// Whether a pair is looked at at all.
+/// The different groups and masks of all colliders.
+fn filter_classes(bodies: &Bodies) -> Vec<(u32, u32)> {
+    let mut classes = Vec::new();
+    for collider in bodies.iter().flat_map(|(_, body)| body.colliders.iter()) {
+        let class = (collider.group, collider.mask);
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
+    }
+    classes
+}
+
+/// Whether each of two colliders, by group and mask, asks for the other.
+fn filters_agree((group_a, mask_a): (u32, u32), (group_b, mask_b): (u32, u32)) -> bool {
+    group_a & mask_b != 0 && group_b & mask_a != 0
+}
+
 fn may_touch(entries: &[Entry], apart: &[(u32, u32)], a: u32, b: u32) -> bool {
     let (ea, eb) = (&entries[a as usize], &entries[b as usize]);
     let (ca, cb) = (&ea.collider, &eb.collider);
@@ -611,8 +633,7 @@ fn may_touch(entries: &[Entry], apart: &[(u32, u32)], a: u32, b: u32) -> bool {
     ea.body != eb.body
         && (dynamic || (sensor && moving))
         && !(ca.sensor && cb.sensor)
-        && ca.group & cb.mask != 0
-        && cb.group & ca.mask != 0
+        && filters_agree((ca.group, ca.mask), (cb.group, cb.mask))
         && apart.binary_search(&slots).is_err()
 }
 

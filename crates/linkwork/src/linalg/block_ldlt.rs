@@ -9,6 +9,7 @@
 use super::BlockPattern;
 use super::kernels::{PanelKernel, UpdateKernel, invert_dropping, panel_kernel, update_kernel, with_size};
 use super::ordering::elimination_tree;
+use crate::math::multiply_add;
 use wide::f64x4;
 
 #[derive(Clone, Copy)]
@@ -26,7 +27,7 @@ struct Update {
     target: u32,
     /// Tile of the row block in `values`.
     l: u32,
-    /// Transposed tile of the column block, relative to the panel.
+    /// Transposed tile of the column block in `transposed`.
     bt: u32,
     kernel: UpdateKernel,
 }
@@ -53,7 +54,9 @@ pub(crate) struct BlockLdlt {
     /// Diagonal blocks and, below them, panels: A before, D⁻¹ and L after.
     values: Vec<f64>,
     reference: Vec<f64>,
-    panel_t: Vec<f64>,
+    /// Bᵀ of every panel's tiles, where `values` has L = B D⁻¹: going ahead through B D⁻¹x and back through L, both
+    /// substitutions add multiples of whole lines.
+    transposed: Vec<f64>,
     dropped: Vec<bool>,
     dropped_count: usize,
 }
@@ -108,7 +111,6 @@ impl BlockLdlt {
         let mut row_blocks: Vec<RowBlock> = Vec::new();
         let mut panel_kernels = Vec::new();
         let mut offset = 0_u32;
-        let mut largest_panel = 0;
         for j in 0..n {
             let m = u32::from(sizes[j]);
             let diagonal = offset;
@@ -120,7 +122,6 @@ impl BlockLdlt {
                 panel_kernels.push(panel_kernel(size, sizes[j]));
                 offset += u32::from(size) * m;
             }
-            largest_panel = largest_panel.max(offset - panel);
             columns.push(Column {
                 size: sizes[j],
                 row: first_row[j],
@@ -138,7 +139,7 @@ impl BlockLdlt {
             updates: Vec::new(),
             values: vec![0.0; offset as usize],
             reference: vec![0.0; first_row[n] as usize],
-            panel_t: vec![0.0; largest_panel as usize],
+            transposed: vec![0.0; offset as usize],
             dropped: vec![false; first_row[n] as usize],
             dropped_count: 0,
         };
@@ -158,7 +159,7 @@ impl BlockLdlt {
                     self.updates.push(Update {
                         target,
                         l: bi.tile,
-                        bt: bk.tile - column.panel,
+                        bt: bk.tile,
                         kernel: update_kernel(bi.size, column.size, bk.size),
                     });
                 }
@@ -219,8 +220,7 @@ impl BlockLdlt {
         // keep Bᵀ by tiles, put L = B D⁻¹ in place of B
         let blocks = c.rows.0 as usize..c.rows.1 as usize;
         for (b, kernel) in self.row_blocks[blocks.clone()].iter().zip(&self.panel_kernels[blocks]) {
-            let start = (b.tile - c.panel) as usize;
-            kernel(&mut panel[start..], inverse, &mut self.panel_t[start..]);
+            kernel(&mut panel[(b.tile - c.panel) as usize..], inverse, &mut self.transposed[b.tile as usize..]);
         }
         // every target lies in a later column
         let (panel, later) = self.values.split_at_mut(c.panel_end as usize);
@@ -228,7 +228,7 @@ impl BlockLdlt {
             (u.kernel)(
                 &mut later[(u.target - c.panel_end) as usize..],
                 &panel[u.l as usize..],
-                &self.panel_t[u.bt as usize..],
+                &self.transposed[u.bt as usize..],
             );
         }
     }
@@ -243,33 +243,25 @@ impl BlockLdlt {
         }
     }
 
-    /// Takes column j of L out of the rows below, then divides by D.
+    /// Divides by D, then takes column j of B D⁻¹ = L out of the rows below.
     #[inline(always)]
     fn ahead<const M: usize>(&self, c: &Column, x: &mut [f64]) {
         let row = c.row as usize;
         let (head, tail) = x.split_at_mut(row + M);
         let place: &mut [f64; M] = head[row..].first_chunk_mut().expect("M entries");
-        let xj = *place;
-        for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
-            let tile = &self.values[b.tile as usize..b.tile as usize + b.size as usize * M];
-            let (tile, _) = tile.as_chunks::<M>();
-            let start = b.row as usize - row - M;
-            for (y, line) in tail[start..start + tile.len()].iter_mut().zip(tile) {
-                let mut sum = 0.0;
-                for k in 0..M {
-                    sum += line[k] * xj[k];
-                }
-                *y -= sum;
-            }
-        }
-        let (inverse, _) = self.values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>();
-        let mut out = [0.0; M];
+        let inverse = self.values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>().0;
+        let mut divided = [0.0; M];
         for s in 0..M {
             for k in 0..M {
-                out[k] += inverse[s][k] * xj[s];
+                divided[k] = multiply_add(inverse[s][k], place[s], divided[k]);
             }
         }
-        *place = out;
+        *place = divided;
+        for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
+            let below = &mut tail[b.row as usize - row - M..];
+            let tile = &self.transposed[b.tile as usize..];
+            with_size!(b.size, N => take_out::<M, N>(tile, &divided, below));
+        }
     }
 
     #[inline(always)]
@@ -277,20 +269,13 @@ impl BlockLdlt {
         let row = c.row as usize;
         let (head, tail) = x.split_at_mut(row + M);
         let xj: &mut [f64; M] = head[row..].first_chunk_mut().expect("M entries");
-        let mut sum = [0.0; M];
+        let mut rest = *xj;
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
-            let tile = &self.values[b.tile as usize..b.tile as usize + b.size as usize * M];
-            let (tile, _) = tile.as_chunks::<M>();
-            let start = b.row as usize - row - M;
-            for (y, line) in tail[start..start + tile.len()].iter().zip(tile) {
-                for k in 0..M {
-                    sum[k] += line[k] * y;
-                }
-            }
+            let below = &tail[b.row as usize - row - M..];
+            let tile = &self.values[b.tile as usize..];
+            with_size!(b.size, N => take_out::<N, M>(tile, below.first_chunk::<N>().expect("N entries"), &mut rest));
         }
-        for k in 0..M {
-            xj[k] -= sum[k];
-        }
+        *xj = rest;
     }
 
     /// The factor, once it is one: D⁻¹ and L.
@@ -364,6 +349,20 @@ impl BlockLdlt {
     pub fn dropped_count(&self) -> usize {
         self.dropped_count
     }
+}
+
+/// to −= Σ from[k] · line k of the tile (F lines of T).
+#[inline(always)]
+fn take_out<const F: usize, const T: usize>(tile: &[f64], from: &[f64; F], to: &mut [f64]) {
+    let tile = &tile.as_chunks::<T>().0[..F];
+    let to: &mut [f64; T] = to.first_chunk_mut().expect("T entries");
+    let mut sum = *to;
+    for (line, x) in tile.iter().zip(from) {
+        for k in 0..T {
+            sum[k] = multiply_add(-x, line[k], sum[k]);
+        }
+    }
+    *to = sum;
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Rotations: our own sine and cosine (same bits on every machine, cheap for the small angles of a step),
+//! Rotations: our own sine and cosine (same bits whatever the C library, cheap for the small angles of a step),
 //! exponential and logarithm, and the symplectic splitting of free rotation.
 
+use super::multiply_add;
 use glam::{DQuat, DVec3};
 
 // π/2 in three parts of which the first two have trailing zeros, so that k·part is exact for moderate k (Cody and Waite).
@@ -51,10 +52,10 @@ fn sin_cos_kernel(x: f64) -> (f64, f64) {
     let mut s = S[7];
     let mut c = C[7];
     for k in (0..7).rev() {
-        s = s * z + S[k];
-        c = c * z + C[k];
+        s = multiply_add(s, z, S[k]);
+        c = multiply_add(c, z, C[k]);
     }
-    (x + x * z * s, 1.0 + z * c)
+    (multiply_add(x * z, s, x), multiply_add(z, c, 1.0))
 }
 
 /// The rotation by the vector `theta` (axis times angle).
@@ -127,13 +128,9 @@ fn turn_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], axes: [usize; 3], k: &Lane
         (s[i], c[i]) = sin_cos_kernel(angle);
     }
     for i in 0..LANES {
-        let (s2, c2) = (2.0 * s[i] * c[i], 1.0 - 2.0 * s[i] * s[i]);
-        (l[y][i], l[z][i]) = (c2 * l[y][i] + s2 * l[z][i], c2 * l[z][i] - s2 * l[y][i]);
-        let (qx, qy, qz, qw) = (q[x][i], q[y][i], q[z][i], q[3][i]);
-        q[x][i] = c[i] * qx + s[i] * qw;
-        q[y][i] = c[i] * qy + s[i] * qz;
-        q[z][i] = c[i] * qz - s[i] * qy;
-        q[3][i] = c[i] * qw - s[i] * qx;
+        (l[y][i], l[z][i]) = turn_plane(double_angle(s[i], c[i]), l[y][i], l[z][i]);
+        (q[x][i], q[3][i]) = turn_plane((s[i], c[i]), q[x][i], q[3][i]);
+        (q[y][i], q[z][i]) = turn_plane((s[i], c[i]), q[y][i], q[z][i]);
     }
 }
 
@@ -145,28 +142,40 @@ pub(crate) fn renormalised(q: DQuat) -> DQuat {
     DQuat::from_xyzw(q.x * k, q.y * k, q.z * k, q.w * k)
 }
 
+/// Sine and cosine of twice the angle.
+#[inline(always)]
+fn double_angle(s: f64, c: f64) -> (f64, f64) {
+    (2.0 * s * c, multiply_add(-2.0 * s, s, 1.0))
+}
+
+/// (a, b) turned in their plane, b towards a.
+#[inline(always)]
+fn turn_plane((s, c): (f64, f64), a: f64, b: f64) -> (f64, f64) {
+    (multiply_add(s, b, c * a), multiply_add(-s, a, c * b))
+}
+
 #[inline(always)]
 fn about_x(q: &mut DQuat, l: &mut DVec3, k: f64) {
     let (s, c) = sin_cos(k * l.x);
-    let (s2, c2) = (2.0 * s * c, 1.0 - 2.0 * s * s);
-    *l = DVec3::new(l.x, c2 * l.y + s2 * l.z, c2 * l.z - s2 * l.y);
-    *q = DQuat::from_xyzw(c * q.x + s * q.w, c * q.y + s * q.z, c * q.z - s * q.y, c * q.w - s * q.x);
+    (l.y, l.z) = turn_plane(double_angle(s, c), l.y, l.z);
+    (q.x, q.w) = turn_plane((s, c), q.x, q.w);
+    (q.y, q.z) = turn_plane((s, c), q.y, q.z);
 }
 
 #[inline(always)]
 fn about_y(q: &mut DQuat, l: &mut DVec3, k: f64) {
     let (s, c) = sin_cos(k * l.y);
-    let (s2, c2) = (2.0 * s * c, 1.0 - 2.0 * s * s);
-    *l = DVec3::new(c2 * l.x - s2 * l.z, l.y, c2 * l.z + s2 * l.x);
-    *q = DQuat::from_xyzw(c * q.x - s * q.z, c * q.y + s * q.w, c * q.z + s * q.x, c * q.w - s * q.y);
+    (l.z, l.x) = turn_plane(double_angle(s, c), l.z, l.x);
+    (q.y, q.w) = turn_plane((s, c), q.y, q.w);
+    (q.z, q.x) = turn_plane((s, c), q.z, q.x);
 }
 
 #[inline(always)]
 fn about_z(q: &mut DQuat, l: &mut DVec3, k: f64) {
     let (s, c) = sin_cos(k * l.z);
-    let (s2, c2) = (2.0 * s * c, 1.0 - 2.0 * s * s);
-    *l = DVec3::new(c2 * l.x + s2 * l.y, c2 * l.y - s2 * l.x, l.z);
-    *q = DQuat::from_xyzw(c * q.x + s * q.y, c * q.y - s * q.x, c * q.z + s * q.w, c * q.w - s * q.z);
+    (l.x, l.y) = turn_plane(double_angle(s, c), l.x, l.y);
+    (q.z, q.w) = turn_plane((s, c), q.z, q.w);
+    (q.x, q.y) = turn_plane((s, c), q.x, q.y);
 }
 
 #[cfg(test)]

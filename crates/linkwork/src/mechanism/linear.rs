@@ -5,7 +5,7 @@ use super::{Hat, Mechanism};
 use crate::joint::drive::Linear;
 use crate::joint::rows::Row;
 use crate::joint::{MAX_ROWS, Motion};
-use crate::math::Placed;
+use crate::math::{Placed, dot, multiply_add};
 use crate::world::Joints;
 use glam::{DMat3, DQuat, DVec3};
 
@@ -391,11 +391,7 @@ impl Mechanism {
                 let rows = &lin.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
                 let u = &self.u[side.body as usize];
                 for (o, row) in out.iter_mut().zip(rows.as_chunks::<6>().0) {
-                    let mut sum = 0.0;
-                    for k in 0..6 {
-                        sum += row[k] * u[k];
-                    }
-                    *o += sum;
+                    *o += dot(row, u);
                 }
             }
         }
@@ -415,7 +411,7 @@ impl Mechanism {
                 let mut sum = *u;
                 for (p, row) in p.iter().zip(rows.as_chunks::<6>().0) {
                     for k in 0..6 {
-                        sum[k] += row[k] * p;
+                        sum[k] = multiply_add(row[k], *p, sum[k]);
                     }
                 }
                 *u = sum;
