@@ -3,6 +3,7 @@
 //! [`session`] runs the simulation on its own thread, [`server`] lets pages look at it and act on it, and [`page`] is what
 //! they see. The page's sources are in `crates/cli/web`.
 
+mod ahead;
 mod browser;
 mod frame;
 mod guard;
@@ -51,13 +52,7 @@ fn session(options: &ViewOptions) -> Result<session::Published, Failure> {
         Source::find(&scene)?.build()?;
         Err(Failure::failed(problem, ""))
     })?;
-    let settings = Settings {
-        dt: options.dt,
-        method: options.method,
-        tolerance: options.tolerance,
-        sleeping: options.sleep,
-        playing: !options.paused,
-    };
+    let settings = Settings { dt: options.dt, solving: options.solving, playing: !options.paused };
     Session::start(stage, settings)
         .map_err(|error| Failure::failed(format!("the simulation cannot be started: {error}"), ""))
 }

@@ -4,7 +4,7 @@ use super::guard::Guard;
 use super::orders::Order;
 use super::page;
 use super::session::{Client, Envelope, Message, Published};
-use crate::args::MethodName;
+use crate::args::{ContactName, MethodName, StepperName, name_of};
 use crate::list;
 use crate::source::Source;
 use axum::Router;
@@ -246,14 +246,20 @@ async fn send(sink: &mut Sink, message: ws::Message) -> Result<(), ()> {
 
 /// What a page is told first.
 fn hello(client: Client) -> String {
-    let methods: Vec<&str> = MethodName::value_variants().iter().map(|method| method.name()).collect();
     let scenes: Vec<serde_json::Value> = linkwork_scenes::all().iter().map(list::as_json).collect();
     json!({
         "type": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "client": client,
-        "methods": methods,
+        "methods": names::<MethodName>(),
+        "steppers": names::<StepperName>(),
+        "contacts": names::<ContactName>(),
         "scenes": scenes,
     })
     .to_string()
+}
+
+/// All choices of a kind, as the command line calls them.
+fn names<T: ValueEnum>() -> Vec<String> {
+    T::value_variants().iter().map(name_of).collect()
 }
