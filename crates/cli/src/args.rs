@@ -263,7 +263,7 @@ pub struct ViewOptions {
     #[arg(long, value_name = "PORT", default_value = "0")]
     pub port: u16,
     /// Address to listen on. Anybody who reaches it can drive the simulator: the default lets in this machine only
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub host: std::net::IpAddr,
     /// Print the address of the page and do not open it
     #[arg(long)]
@@ -367,6 +367,15 @@ fn percent(text: &str) -> Result<f64, String> {
         percent if (0.0..=1000.0).contains(&percent) => Ok(percent),
         percent => Err(format!("{percent} % is not between 0 and 1000 %")),
     }
+}
+
+/// Where to listen.
+fn address(text: &str) -> Result<std::net::IpAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is no address in numbers; write 127.0.0.1 for this machine only, or 0.0.0.0 for all that reach it"
+        )
+    })
 }
 
 /// Width and height of a picture.

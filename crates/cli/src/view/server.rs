@@ -9,6 +9,7 @@ use crate::list;
 use crate::source::Source;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::ws::{self, WebSocket, WebSocketUpgrade};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -99,10 +100,24 @@ async fn check(guard: Guard, request: Request, next: Next) -> Response {
 }
 
 /// A scene file that was dropped on the page.
-async fn open_scene(State(live): State<Live>, Path(name): Path<String>, body: Bytes) -> Response {
+async fn open_scene(
+    State(live): State<Live>,
+    Path(name): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
     let refused = |problem: String| (StatusCode::UNPROCESSABLE_ENTITY, problem).into_response();
     let Some(format) = Format::of_path(std::path::Path::new(&name)) else {
         return refused(format!("{name} is no scene file by its name: scene files end in .toml or .json"));
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            let most = LARGEST_SCENE >> 20;
+            let problem =
+                format!("{name} is larger than {most} MB, the most that a page can bring; give it to `linkwork view`");
+            return (StatusCode::PAYLOAD_TOO_LARGE, problem).into_response();
+        }
+        Err(rejection) => return rejection.into_response(),
     };
     let Ok(text) = String::from_utf8(body.into()) else {
         return refused(format!("{name} is not text"));

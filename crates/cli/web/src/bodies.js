@@ -158,10 +158,9 @@ export class Bodies {
       const corners = half ? null : mesh.geometry.getAttribute('position').array;
       for (let o = 0; o < 16 * mesh.count; o += 16) {
         for (let i = 0; i < 3; i++) {
-          const [a, b, c, at] = [m[o + i], m[o + 4 + i], m[o + 8 + i], m[o + 12 + i]];
-          let [least, most] = [0, 0];
-          if (half) { most = half(a, b, c); least = -most; }
-          else [least, most] = along(corners, a, b, c);
+          const a = m[o + i], b = m[o + 4 + i], c = m[o + 8 + i], at = m[o + 12 + i];
+          const most = half ? half(a, b, c) : farthest(corners, a, b, c);
+          const least = half ? -most : -farthest(corners, -a, -b, -c);
           if (at + least < low[i]) low[i] = at + least;
           if (at + most > high[i]) high[i] = at + most;
         }
@@ -180,13 +179,9 @@ export class Bodies {
   }
 }
 
-/** How far corners reach along a direction, both ways. */
-function along(corners, a, b, c) {
-  let [least, most] = [Infinity, -Infinity];
-  for (let k = 0; k < corners.length; k += 3) {
-    const at = a * corners[k] + b * corners[k + 1] + c * corners[k + 2];
-    if (at < least) least = at;
-    if (at > most) most = at;
-  }
-  return [least, most];
+/** How far corners reach in a direction. */
+function farthest(corners, a, b, c) {
+  let most = -Infinity;
+  for (let k = 0; k < corners.length; k += 3) most = Math.max(most, a * corners[k] + b * corners[k + 1] + c * corners[k + 2]);
+  return most;
 }

@@ -5,9 +5,11 @@ import { figure } from './format.js';
 import { nextOption } from './live.js';
 import { readRecording } from './recording.js';
 import { bindKeys } from './shortcuts.js';
-import { AHEAD_SECONDS, View } from './view.js';
+import { View } from './view.js';
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
+/** The camera shows where bodies are within so many seconds from the start. */
+const AHEAD_SECONDS = 4;
 /** Frames that are looked at for how far bodies get. */
 const MOST_LOOKS = 120;
 

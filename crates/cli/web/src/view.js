@@ -13,8 +13,7 @@ import { Stage } from './stage.js';
 
 const CHART_PERIOD = 18; // ms, of one of them; all are drawn in five times that
 const LIGHT_PERIOD = 12; // frames
-/** What is known of the future is worth showing so long, s, and so far from what is there now, by its size. */
-export const AHEAD_SECONDS = 4;
+/** What is known of the future is worth showing so far from what is there now, by the size of that. */
 const FARTHEST_AHEAD = 0.7;
 const TOGGLES = [
   ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['sleeping', 'sleeping bodies'], ['shadows', 'shadows'],
@@ -200,7 +199,7 @@ export class View {
 
   home() {
     this.follow(null);
-    if (this.frame && this.bodies) this.frameScene(this.frame, this.stage.floorHeight);
+    if (this.frame && this.bodies) this.frameScene(this.stage.floorHeight);
     this.redraw();
   }
 
@@ -223,8 +222,10 @@ export class View {
     const { times, rows, cursor } = this.history;
     if (now) { this.charts.draw(times, rows, cursor); return; }
     if (this.chartsDue <= 0 || time - this.chartAt < CHART_PERIOD) return;
-    [this.chartAt, this.chart, this.chartsDue] = [time, this.chart + 1, this.chartsDue - 1];
-    this.charts.drawOne(this.chart, times, rows, cursor);
+    // where pictures are few, two at a time, or charts would lag behind them
+    const count = time - this.chartAt > 2 * CHART_PERIOD ? 2 : 1;
+    for (let k = 0; k < count; k++) this.charts.drawOne(this.chart + k, times, rows, cursor);
+    [this.chartAt, this.chart, this.chartsDue] = [time, this.chart + count, this.chartsDue - count];
   }
 
   loop() {
@@ -257,7 +258,7 @@ export class View {
     this.pieces?.place(frame);
     this.particles.place(frame.points);
     if (isFirst) {
-      this.frameScene(frame, Infinity);
+      this.frameScene(Infinity);
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
@@ -278,12 +279,14 @@ export class View {
   }
 
   /** Shows everything, and where it will be in the first seconds unless that is far away, above a floor that is no higher than the present one. */
-  frameScene(frame, floorNow) {
+  frameScene(floorNow) {
     const box = this.bounds();
     if (!(box.low.x <= box.high.x)) { box.low.set(-1, -1, -1); box.high.set(1, 1, 1); }
     const { ahead } = this.description;
     const floor = Math.min(floorNow, this.bodies.levelPlane() ?? Math.min(box.low.z, ahead?.floor ?? Infinity));
-    if (ahead && frame.time < AHEAD_SECONDS) {
+    const middle = box.low.clone().add(box.high).multiplyScalar(0.5).toArray();
+    // what has gone elsewhere does not come back
+    if (ahead && middle.every((x, k) => x >= ahead.low[k] && x <= ahead.high[k])) {
       const far = FARTHEST_AHEAD * box.high.distanceTo(box.low);
       for (const axis of ['x', 'y', 'z']) {
         const k = 'xyz'.indexOf(axis);
