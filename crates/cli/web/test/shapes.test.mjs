@@ -71,6 +71,7 @@ test('bodies are where the frame says', { skip }, () => {
 });
 
 test('boxes are around what is drawn, whatever the shape and however it lies', { skip }, () => {
+  const { three } = modules;
   const shapes = [{ box: { size: [2, 4, 6] } }, { sphere: { radius: 1.5 } }, { cylinder: { radius: 1, length: 3 } }, { capsule: { radius: 0.5, length: 2 } }, { cone: { radius: 1, length: 2 } }];
   for (const shape of shapes) {
     const bodies = new modules.bodies.Bodies({ bodies: [body(shape)] });
