@@ -64,6 +64,11 @@ pub struct SceneOptions {
     pub settings: Vec<(String, f64)>,
 }
 
+/// What a choice is called on the command line.
+pub fn name_of(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// How a method is called on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum MethodName {
@@ -139,15 +144,9 @@ impl ContactName {
     }
 }
 
-/// How to step.
-#[derive(Clone, Debug, Args)]
-pub struct StepOptions {
-    /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
-    #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
-    pub dt: Option<f64>,
-    /// Time to simulate in seconds; that of the scene if absent
-    #[arg(long, value_name = "SECONDS", value_parser = number::duration, allow_hyphen_values = true)]
-    pub duration: Option<f64>,
+/// By which methods to step.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct SolveOptions {
     /// How time passes within dt
     #[arg(long, value_enum, default_value = "fixed")]
     pub stepper: StepperName,
@@ -165,13 +164,27 @@ pub struct StepOptions {
     pub sleep: bool,
 }
 
-impl StepOptions {
+impl SolveOptions {
     /// What the engine is told.
     pub fn params(&self, dt: f64) -> StepParams {
         let (method, tolerance) = (self.method.method(), self.tolerance);
         let (stepper, contact) = (self.stepper.stepper(), self.contact.solver());
         StepParams { stepper, method, contact, tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
     }
+}
+
+/// How to step, and how long.
+#[derive(Clone, Debug, Args)]
+pub struct StepOptions {
+    /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
+    pub dt: Option<f64>,
+    /// Time to simulate in seconds; that of the scene if absent
+    #[arg(long, value_name = "SECONDS", value_parser = number::duration, allow_hyphen_values = true)]
+    pub duration: Option<f64>,
+    /// By which methods.
+    #[command(flatten)]
+    pub solving: SolveOptions,
 }
 
 /// What to simulate, and what to keep of it.
@@ -240,15 +253,9 @@ pub struct ViewOptions {
     /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
     #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
     pub dt: Option<f64>,
-    /// How joints are held
-    #[arg(long, value_enum, default_value = "direct")]
-    pub method: MethodName,
-    /// Control the error of the motion to this tolerance (m and rad per step)
-    #[arg(long, value_name = "T", value_parser = number::tolerance, allow_hyphen_values = true)]
-    pub tolerance: Option<f64>,
-    /// Let what has come to rest sleep until something disturbs it
-    #[arg(long)]
-    pub sleep: bool,
+    /// By which methods to step.
+    #[command(flatten)]
+    pub solving: SolveOptions,
     /// Start with the time standing still
     #[arg(long)]
     pub paused: bool,
@@ -256,7 +263,7 @@ pub struct ViewOptions {
     #[arg(long, value_name = "PORT", default_value = "0")]
     pub port: u16,
     /// Address to listen on. Anybody who reaches it can drive the simulator: the default lets in this machine only
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub host: std::net::IpAddr,
     /// Print the address of the page and do not open it
     #[arg(long)]
@@ -278,6 +285,9 @@ pub struct RenderOptions {
     /// Step size in seconds, as 0.01 or 1/60; that of the scene if absent
     #[arg(long, value_name = "SECONDS", value_parser = number::time_step, allow_hyphen_values = true)]
     pub dt: Option<f64>,
+    /// By which methods to step.
+    #[command(flatten)]
+    pub solving: SolveOptions,
     /// Width and height in pixels
     #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = picture_size, allow_hyphen_values = true)]
     pub size: (usize, usize),
@@ -357,6 +367,15 @@ fn percent(text: &str) -> Result<f64, String> {
         percent if (0.0..=1000.0).contains(&percent) => Ok(percent),
         percent => Err(format!("{percent} % is not between 0 and 1000 %")),
     }
+}
+
+/// Where to listen.
+fn address(text: &str) -> Result<std::net::IpAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is no address in numbers; write 127.0.0.1 for this machine only, or 0.0.0.0 for all that reach it"
+        )
+    })
 }
 
 /// Width and height of a picture.

@@ -36,8 +36,8 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let mut tape = Tape::start(outputs.record, outputs.html, &source, &world, dt, fps)?;
     let (record, end) = simulate(&mut world, schedule, options, csv.as_mut(), tape.as_mut());
 
-    let stepping = &options.stepping;
-    let report = Report::new(&source, schedule, stepping.method, stepping.tolerance, &world, &record, &end);
+    let solving = options.stepping.solving;
+    let report = Report::new(&source, schedule, solving.method, solving.tolerance, &world, &record, &end);
     let written = csv.map_or(Ok(()), CsvOutput::finish).and(tape.map_or(Ok(()), Tape::finish));
     // The report comes even if the table or the recording could not be written.
     if let Some(mut output) = outputs.report {
@@ -91,7 +91,7 @@ fn simulate(
     mut csv: Option<&mut CsvOutput>,
     mut tape: Option<&mut Tape>,
 ) -> (Record, End) {
-    let params = options.stepping.params(schedule.dt);
+    let params = options.stepping.solving.params(schedule.dt);
     let mut scratch = Scratch::default();
     let mut record = Record::start(world);
     let mut progress = Progress::start(schedule.steps, options.quiet);

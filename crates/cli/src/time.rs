@@ -1,6 +1,6 @@
 //! Clocks. The engine has none of its own: it is lent one.
 
-use cpu_time::ProcessTime;
+use cpu_time::{ProcessTime, ThreadTime};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,11 @@ impl Stopwatch {
         let wall = self.wall.elapsed();
         Elapsed { wall: wall.as_secs_f64(), cpu: cpu_now().saturating_sub(self.cpu).as_secs_f64() }
     }
+}
+
+/// Time of this thread on a processor; zero on a system without such a clock.
+pub fn of_this_thread() -> Duration {
+    ThreadTime::try_now().map_or(Duration::ZERO, |time| time.as_duration())
 }
 
 /// Zero on a system without such a clock.

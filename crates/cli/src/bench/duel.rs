@@ -84,12 +84,13 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
         command.args(["--set", &format!("{key}={value}")]);
     }
     let steps = &options.stepping;
-    for (flag, value) in [("--dt", steps.dt), ("--duration", steps.duration), ("--tolerance", steps.tolerance)] {
+    for (flag, value) in [("--dt", steps.dt), ("--duration", steps.duration), ("--tolerance", steps.solving.tolerance)]
+    {
         if let Some(value) = value {
             command.args([flag, &value.to_string()]);
         }
     }
-    command.args(["--method", steps.method.name()]).args(steps.sleep.then_some("--sleep"));
+    command.args(["--method", steps.solving.method.name()]).args(steps.solving.sleep.then_some("--sleep"));
     command.args(&options.scenes).stdin(Stdio::null()).stderr(Stdio::null());
     let shown = program.display();
     let output = command.output().map_err(|error| {

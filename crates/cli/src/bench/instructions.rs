@@ -63,14 +63,14 @@ fn asked(
     }
     let steps = &options.stepping;
     let mut label = label(scene, settings.iter().map(|(key, value)| (key.as_str(), *value)));
-    for (flag, value) in [("--duration", duration), ("--dt", steps.dt), ("--tolerance", steps.tolerance)] {
+    for (flag, value) in [("--duration", duration), ("--dt", steps.dt), ("--tolerance", steps.solving.tolerance)] {
         if let Some(value) = value {
             label.push_str(&format!(" {flag} {value}"));
             arguments.extend([flag.to_owned(), value.to_string()]);
         }
     }
-    arguments.extend(["--method".to_owned(), steps.method.name().to_owned()]);
-    if steps.sleep {
+    arguments.extend(["--method".to_owned(), steps.solving.method.name().to_owned()]);
+    if steps.solving.sleep {
         label.push_str(" --sleep");
         arguments.push("--sleep".to_owned());
     }

@@ -123,7 +123,7 @@ pub fn measure(
     let mut repeats = Vec::new();
     for number in 0..u64::from(options.repeats) {
         let mut world = source.build()?;
-        let params = StepParams { clock: Some(time::seconds), ..options.stepping.params(schedule.dt) };
+        let params = StepParams { clock: Some(time::seconds), ..options.stepping.solving.params(schedule.dt) };
         let mut scratch = Scratch::default();
         let mut repeat = Repeat {
             record: Record::start(&world),

@@ -184,12 +184,14 @@ impl Chart {
             );
             for (a, b, name) in &line.marks {
                 let Some((a, b)) = place((*a, *b)) else { continue };
-                let name = escaped(name);
+                // beside the point, on the side where there is room
+                let is_at_the_edge = a + 6.0 + 6.0 * name.chars().count() as f64 > WIDTH;
+                let (x, anchor) = if is_at_the_edge { (a - 6.0, "end") } else { (a + 6.0, "start") };
+                let (y, name) = (b - 5.0, escaped(name));
                 let _ = writeln!(
                     svg,
-                    "<circle cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"3.5\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\">{name}</text>",
-                    a + 6.0,
-                    b - 5.0
+                    "<circle cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"3.5\" fill=\"{colour}\"/>\
+                     <text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"10\" text-anchor=\"{anchor}\">{name}</text>",
                 );
             }
             let _ = writeln!(

@@ -1,7 +1,7 @@
 //! `linkwork render`: a picture of a scene at a moment, without a browser.
 
 mod raster;
-mod solid;
+pub mod solid;
 
 use crate::args::RenderOptions;
 use crate::failure::Failure;
@@ -39,23 +39,24 @@ pub fn render(options: &RenderOptions) -> Result<(), Failure> {
     let mut output = Output::open("--png", &options.png)?;
     interrupt::listen();
     let mut world = source.build()?;
-    let lowest = advance(&mut world, options.dt.unwrap_or(source.scene.step.dt), options.at)?;
+    let dt = options.dt.unwrap_or(source.scene.step.dt);
+    crate::number::valid_step(dt).map_err(|problem| Failure::usage(problem, "choose another --dt"))?;
+    let lowest = advance(&mut world, &options.solving.params(dt), options.at)?;
     let bytes = picture(&world, lowest, options);
     output.write_all(&bytes).map_err(|error| output.failure(&error))?;
     output.finish()
 }
 
 /// Steps to a time; returns the lowest point of any body on the way, as far as a look at every tenth of it tells.
-fn advance(world: &mut World, dt: f64, time: f64) -> Result<f64, Failure> {
-    crate::number::valid_step(dt).map_err(|problem| Failure::usage(problem, "choose another --dt"))?;
-    let (mut scratch, params) = (Scratch::default(), StepParams::new(dt));
+fn advance(world: &mut World, params: &StepParams, time: f64) -> Result<f64, Failure> {
+    let mut scratch = Scratch::default();
     let mut lowest = lowest_point(world);
     let mut looked_at = 0.0;
-    while world.time() < time - 0.5 * dt {
+    while world.time() < time - 0.5 * params.dt {
         if interrupt::requested() {
             return Err(Failure::failed(format!("interrupted at {} s", figure(world.time())), ""));
         }
-        step(world, &mut scratch, &params).map_err(|error| {
+        step(world, &mut scratch, params).map_err(|error| {
             let at = figure(world.time());
             Failure::failed(
                 format!("the simulation failed at {at} s: {error}"),

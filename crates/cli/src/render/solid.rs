@@ -60,8 +60,13 @@ pub fn placed(shape: &Shape, point: DVec3) -> DVec3 {
 
 /// A direction of a shape in the frame of its body.
 pub fn turned(shape: &Shape, direction: DVec3) -> DVec3 {
+    orientation(shape) * direction
+}
+
+/// How a shape lies in the frame of its body.
+pub fn orientation(shape: &Shape) -> DQuat {
     let [w, x, y, z] = shape.orientation;
-    DQuat::from_xyzw(x, y, z, w).normalize() * direction
+    DQuat::from_xyzw(x, y, z, w).normalize()
 }
 
 fn cuboid(half: DVec3) -> Vec<Vec<DVec3>> {

@@ -105,7 +105,7 @@ impl Moment<'_> {
         for &id in self.bodies {
             let pose = self.world.pose(id).unwrap_or(linkwork::Pose::IDENTITY);
             reals(out, pose.position.as_vec3().to_array());
-            pack_orientation(pose.orientation).iter().for_each(|word| turns.extend(word.to_le_bytes()));
+            turns.extend_from_slice(pack_orientation(pose.orientation).map(u16::to_le_bytes).as_flattened());
         }
         out.extend(turns);
     }
@@ -155,7 +155,7 @@ impl Moment<'_> {
 }
 
 fn reals<const N: usize>(out: &mut Vec<u8>, numbers: [f32; N]) {
-    numbers.iter().for_each(|number| out.extend(number.to_le_bytes()));
+    out.extend_from_slice(numbers.map(f32::to_le_bytes).as_flattened());
 }
 
 fn section(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {

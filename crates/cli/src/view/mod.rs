@@ -3,6 +3,7 @@
 //! [`session`] runs the simulation on its own thread, [`server`] lets pages look at it and act on it, and [`page`] is what
 //! they see. The page's sources are in `crates/cli/web`.
 
+mod ahead;
 mod browser;
 mod frame;
 mod guard;
@@ -51,13 +52,7 @@ fn session(options: &ViewOptions) -> Result<session::Published, Failure> {
         Source::find(&scene)?.build()?;
         Err(Failure::failed(problem, ""))
     })?;
-    let settings = Settings {
-        dt: options.dt,
-        method: options.method,
-        tolerance: options.tolerance,
-        sleeping: options.sleep,
-        playing: !options.paused,
-    };
+    let settings = Settings { dt: options.dt, solving: options.solving, playing: !options.paused };
     Session::start(stage, settings)
         .map_err(|error| Failure::failed(format!("the simulation cannot be started: {error}"), ""))
 }
@@ -106,12 +101,25 @@ async fn serve(options: &ViewOptions, show: Show) -> Result<(), Failure> {
     if !options.no_open && !browser::open(&address) {
         let _ = writeln!(std::io::stderr(), "open the address in a browser; Ctrl-C ends the viewer");
     }
+    let lost = lost(show.clone());
     let router = server::router(show, Guard { port: bound.port(), open });
     tokio::select! {
         served = axum::serve(listener, router) => {
             served.map_err(|error| Failure::failed(format!("the server failed: {error}"), ""))
         }
         () = ended() => Ok(()),
+        () = lost => Err(Failure::failed(
+            "the simulation has ended by a fault of the engine",
+            "what it said is above; please report it with the scene and what was done",
+        )),
+    }
+}
+
+/// Returns when the thread of the simulation is no more, which only a fault can bring about.
+async fn lost(show: Show) {
+    match show {
+        Show::Session(mut published) => while published.status.changed().await.is_ok() {},
+        Show::Recording(_) => std::future::pending().await,
     }
 }
 

@@ -41,6 +41,21 @@ pub enum Order {
         /// Its name on the command line.
         name: String,
     },
+    /// How time passes within a step.
+    Stepper {
+        /// Its name on the command line.
+        name: String,
+    },
+    /// How contacts are solved.
+    Contact {
+        /// Its name on the command line.
+        name: String,
+    },
+    /// Lets what has come to rest sleep.
+    Sleep {
+        /// Whether it may.
+        on: bool,
+    },
     /// Gravity.
     Gravity {
         /// m/s².
@@ -185,7 +200,9 @@ impl Order {
             Order::Tolerance { value: Some(value) } if !(1e-12..1.0).contains(value) => {
                 Err(format!("a tolerance of {value} is not between 1e-12 and 1"))
             }
-            Order::Method { name } | Order::Scene { name, .. } if name.len() > LONGEST_NAME => {
+            Order::Method { name } | Order::Stepper { name } | Order::Contact { name } | Order::Scene { name, .. }
+                if name.len() > LONGEST_NAME =>
+            {
                 Err(format!("a name of {} bytes", name.len()))
             }
             Order::Scene { parameters, .. } if parameters.len() > MOST_WATCHED => {
@@ -260,7 +277,7 @@ mod tests {
         }
 
         #[test]
-        fn no_value_does_harm(kind in "play|step|speed|dt|drag|nail|motor|watch|scene", key in "on|count|value|body|name", value in ".{0,20}") {
+        fn no_value_does_harm(kind in "play|step|speed|dt|stepper|contact|sleep|drag|nail|motor|watch|scene", key in "on|count|value|body|name", value in ".{0,20}") {
             let _ = Order::read(&format!(r#"{{"type":"{kind}","{key}":{value}}}"#));
         }
     }

@@ -4,11 +4,12 @@ use super::guard::Guard;
 use super::orders::Order;
 use super::page;
 use super::session::{Client, Envelope, Message, Published};
-use crate::args::MethodName;
+use crate::args::{ContactName, MethodName, StepperName, name_of};
 use crate::list;
 use crate::source::Source;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::ws::{self, WebSocket, WebSocketUpgrade};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -99,10 +100,24 @@ async fn check(guard: Guard, request: Request, next: Next) -> Response {
 }
 
 /// A scene file that was dropped on the page.
-async fn open_scene(State(live): State<Live>, Path(name): Path<String>, body: Bytes) -> Response {
+async fn open_scene(
+    State(live): State<Live>,
+    Path(name): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
     let refused = |problem: String| (StatusCode::UNPROCESSABLE_ENTITY, problem).into_response();
     let Some(format) = Format::of_path(std::path::Path::new(&name)) else {
         return refused(format!("{name} is no scene file by its name: scene files end in .toml or .json"));
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            let most = LARGEST_SCENE >> 20;
+            let problem =
+                format!("{name} is larger than {most} MB, the most that a page can bring; give it to `linkwork view`");
+            return (StatusCode::PAYLOAD_TOO_LARGE, problem).into_response();
+        }
+        Err(rejection) => return rejection.into_response(),
     };
     let Ok(text) = String::from_utf8(body.into()) else {
         return refused(format!("{name} is not text"));
@@ -246,14 +261,20 @@ async fn send(sink: &mut Sink, message: ws::Message) -> Result<(), ()> {
 
 /// What a page is told first.
 fn hello(client: Client) -> String {
-    let methods: Vec<&str> = MethodName::value_variants().iter().map(|method| method.name()).collect();
     let scenes: Vec<serde_json::Value> = linkwork_scenes::all().iter().map(list::as_json).collect();
     json!({
         "type": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "client": client,
-        "methods": methods,
+        "methods": names::<MethodName>(),
+        "steppers": names::<StepperName>(),
+        "contacts": names::<ContactName>(),
         "scenes": scenes,
     })
     .to_string()
+}
+
+/// All choices of a kind, as the command line calls them.
+fn names<T: ValueEnum>() -> Vec<String> {
+    T::value_variants().iter().map(name_of).collect()
 }

@@ -8,9 +8,10 @@ use super::orders::{Order, Watch};
 use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
 use super::stage::{Held, Stage};
-use crate::args::MethodName;
+use crate::args::{ContactName, MethodName, SolveOptions, StepperName, name_of};
 use crate::record::Warnings;
 use crate::source::Source;
+use crate::time::{self, Stopwatch};
 use axum::body::Bytes;
 use clap::ValueEnum;
 use linkwork::glam::DVec3;
@@ -59,12 +60,8 @@ pub enum Message {
 pub struct Settings {
     /// Step size, s; that of the scene if absent.
     pub dt: Option<f64>,
-    /// How joints are held.
-    pub method: MethodName,
-    /// Error control.
-    pub tolerance: Option<f64>,
-    /// Whether what has come to rest sleeps.
-    pub sleeping: bool,
+    /// By which methods to step.
+    pub solving: SolveOptions,
     /// Whether time runs from the beginning.
     pub playing: bool,
 }
@@ -92,7 +89,7 @@ pub struct Session {
     scene: u32,
     revision: u32,
     params: StepParams,
-    method: MethodName,
+    solving: SolveOptions,
     /// Simulated seconds per second; as fast as possible if absent.
     speed: Option<f64>,
     playing: bool,
@@ -118,7 +115,7 @@ pub struct Session {
     notices: broadcast::Sender<(Option<Client>, Arc<str>)>,
 }
 
-/// What stepping takes, and what showing takes from it, s.
+/// What stepping takes, and what showing takes from it: time on a processor, s, whatever else the machine does.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     stepping: f64,
@@ -138,19 +135,14 @@ impl Session {
         let published =
             Published { frame: frames, scene: scenes, status: statuses, warnings, notices: notices.clone(), orders };
         let dt = settings.dt.unwrap_or_else(|| stage.dt());
-        let params = StepParams {
-            method: settings.method.method(),
-            tolerance: settings.tolerance,
-            sleeping: settings.sleeping,
-            ..StepParams::new(dt)
-        };
+        let params = settings.solving.params(dt);
         let now = Instant::now();
         let mut session = Session {
             stage,
             scene: 1,
             revision: 0,
             params,
-            method: settings.method,
+            solving: settings.solving,
             speed: Some(1.0),
             playing: settings.playing,
             failed: false,
@@ -240,10 +232,11 @@ impl Session {
     }
 
     fn step(&mut self) {
-        let begun = Instant::now();
+        let watch = Stopwatch::start();
         let result = self.stage.step(&self.params, self.grips.values());
-        self.step_seconds = begun.elapsed().as_secs_f64();
-        self.cost.stepping += self.step_seconds;
+        let elapsed = watch.elapsed();
+        self.step_seconds = elapsed.wall;
+        self.cost.stepping += elapsed.cpu;
         match result {
             Ok(report) => {
                 self.steps += 1;
@@ -310,12 +303,20 @@ impl Session {
             }
             Order::Speed { value } => self.speed = value,
             Order::Dt { value } => self.params.dt = value,
-            Order::Tolerance { value } => self.params.tolerance = value,
+            Order::Tolerance { value } => self.solve(SolveOptions { tolerance: value, ..self.solving }),
             Order::Method { name } => {
-                let method =
-                    MethodName::from_str(&name, false).map_err(|_| format!("there is no method \"{name}\""))?;
-                (self.method, self.params.method) = (method, method.method());
+                let method: MethodName = named("method", &name)?;
+                self.solve(SolveOptions { method, ..self.solving });
             }
+            Order::Stepper { name } => {
+                let stepper: StepperName = named("stepper", &name)?;
+                self.solve(SolveOptions { stepper, ..self.solving });
+            }
+            Order::Contact { name } => {
+                let contact: ContactName = named("contact solver", &name)?;
+                self.solve(SolveOptions { contact, ..self.solving });
+            }
+            Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving }),
             Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
             Order::Scene { name, parameters } => {
                 let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
@@ -382,6 +383,11 @@ impl Session {
         Ok(true)
     }
 
+    fn solve(&mut self, solving: SolveOptions) {
+        self.solving = solving;
+        self.params = solving.params(self.params.dt);
+    }
+
     fn play(&mut self, on: bool) {
         if on && !self.playing {
             (self.debt, self.advanced_at, self.pace) = (0.0, Instant::now(), 0.0);
@@ -438,7 +444,7 @@ impl Session {
         if self.watches.is_empty() && self.steps > 0 {
             return;
         }
-        let begun = Instant::now();
+        let begun = time::of_this_thread();
         let moment = Moment {
             world: &self.stage.world,
             bodies: &self.stage.bodies,
@@ -453,7 +459,7 @@ impl Session {
             watch: &self.watch,
         };
         self.frame.send_replace(moment.encode().into());
-        self.cost.showing += begun.elapsed().as_secs_f64();
+        self.cost.showing += time::of_this_thread().saturating_sub(begun).as_secs_f64();
     }
 
     fn publish_scene(&self) {
@@ -469,7 +475,10 @@ impl Session {
             "speed": self.speed,
             "dt": self.params.dt,
             "tolerance": self.params.tolerance,
-            "method": self.method.name(),
+            "method": self.solving.method.name(),
+            "stepper": name_of(&self.solving.stepper),
+            "contact": name_of(&self.solving.contact),
+            "sleep": self.solving.sleep,
             "gravity": self.stage.world.gravity().to_array(),
             "pages": self.watches.len(),
             "motors": self.stage.changed_motors(),
@@ -493,4 +502,12 @@ impl Session {
         // nobody may be there to be told
         let _ = self.notices.send((client, notice.into()));
     }
+}
+
+/// A choice by its name on the command line.
+fn named<T: ValueEnum>(what: &str, name: &str) -> Result<T, String> {
+    T::from_str(name, false).map_err(|_| {
+        let all: Vec<String> = T::value_variants().iter().map(name_of).collect();
+        format!("there is no {what} \"{name}\"; there are {}", all.join(", "))
+    })
 }

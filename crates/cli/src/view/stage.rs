@@ -1,5 +1,6 @@
 //! The scene of a session, and the world made from it.
 
+use super::ahead::Ahead;
 use super::particle_grip::ParticleGrip;
 use super::spring::Grip;
 use crate::source::Source;
@@ -8,10 +9,7 @@ use linkwork::scene::{Joint, Motor, WORLD};
 use linkwork::{BodyId, JointId, Scratch, Snapshot, StepError, StepParams, StepReport, World, step};
 use linkwork_io::recording::Description;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// So long is looked ahead for how low bodies will get, at most.
-const LOOK_AHEAD: Duration = Duration::from_millis(60);
+use std::time::Instant;
 
 /// What a mouse holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +33,7 @@ pub struct Stage {
     pub joints: Vec<JointId>,
     nails: Vec<JointId>,
     motors: Vec<(JointId, String, Motor)>,
-    lowest: Vec<[f64; 5]>,
+    ahead: Ahead,
 }
 
 impl Stage {
@@ -48,7 +46,7 @@ impl Stage {
         let begun = Instant::now();
         let mut world = World::build(&source.scene).map_err(|error| refused(&error))?;
         let start = world.snapshot();
-        let lowest = look_ahead(&source, &mut world, begun.elapsed());
+        let ahead = Ahead::of(&mut world, source.scene.step.dt, source.scene.step.duration, begun.elapsed());
         world.restore(&start);
         let mut stage = Stage {
             start,
@@ -59,7 +57,7 @@ impl Stage {
             joints: Vec::new(),
             nails: Vec::new(),
             motors: Vec::new(),
-            lowest,
+            ahead,
         };
         stage.number();
         Ok(stage)
@@ -165,42 +163,11 @@ impl Stage {
         value["scene"] = scene.into();
         value["revision"] = revision.into();
         value["registry"] = file.is_none().into();
-        value["lowest"] = json!(self.lowest);
+        value["ahead"] = self.ahead.as_json();
         let nails = self.nails.iter().filter_map(|nail| self.joints.iter().position(|joint| joint == nail));
         value["nails"] = nails.collect::<Vec<_>>().into();
         value
     }
-}
-
-/// For every body its height and orientation (w, x, y, z) when it is lowest, as far as a short look ahead tells: the page
-/// lays its floor there. Leaves the world where that ends.
-fn look_ahead(source: &Source, world: &mut World, building: Duration) -> Vec<[f64; 5]> {
-    let bodies: Vec<BodyId> = world.body_ids().collect();
-    let here = |world: &World, id| {
-        world.pose(id).map_or([0.0, 1.0, 0.0, 0.0, 0.0], |pose| {
-            let q = pose.orientation;
-            [pose.position.z, q.w, q.x, q.y, q.z]
-        })
-    };
-    let mut lowest: Vec<[f64; 5]> = bodies.iter().map(|&id| here(world, id)).collect();
-    // what is slow to build is slow to step
-    if building > LOOK_AHEAD {
-        return lowest;
-    }
-    let begun = Instant::now();
-    let (mut scratch, params) = (Scratch::default(), StepParams::new(source.scene.step.dt));
-    while world.time() < source.scene.step.duration && begun.elapsed() < LOOK_AHEAD {
-        if step(world, &mut scratch, &params).is_err() {
-            break;
-        }
-        for (low, &id) in lowest.iter_mut().zip(&bodies) {
-            let now = here(world, id);
-            if now[0] < low[0] {
-                *low = now;
-            }
-        }
-    }
-    lowest
 }
 
 #[cfg(test)]
@@ -232,7 +199,7 @@ mod tests {
     fn a_pendulum_is_seen_at_its_lowest() {
         let stage = stage("double-pendulum");
         let start = stage.world.pose(stage.bodies[1]).unwrap().position.z;
-        assert!(stage.lowest[1][0] < start - 0.5, "{:?}", stage.lowest);
+        assert!(stage.ahead.low.z < start - 0.5, "{:?}", stage.ahead);
     }
 
     #[test]

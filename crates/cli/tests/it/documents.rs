@@ -76,8 +76,8 @@ fn the_gallery_shows_every_scene() {
         let said = format!("**{}**: {} |", entry.name, entry.summary);
         assert!(
             shown.is_some_and(|line| line.ends_with(&said)),
-            "docs/gallery.md lacks a picture of {0}, or \"{said}\" beside it; `linkwork render {0} --at 1 --size 558x360 --png \
-             docs/pictures/gallery/{0}.png` draws one",
+            "docs/gallery.md lacks a picture of {0}, or \"{said}\" beside it; `crates/cli/web/test/gallery.mjs \
+             {0}` draws one",
             entry.name
         );
     }

@@ -14,6 +14,12 @@ fn exists(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+/// Says why a test is skipped; where tests of the page are required (.ci/run) that is a failure.
+fn skip(why: &str) {
+    assert!(std::env::var_os("LINKWORK_REQUIRE_BROWSER").is_none(), "{why}");
+    eprintln!("skipped: {why}");
+}
+
 /// Runs a command; shows what it said if it failed.
 fn succeeds(command: &mut Command) {
     let output = command.output().unwrap();
@@ -24,8 +30,7 @@ fn succeeds(command: &mut Command) {
 #[test]
 fn the_logic_of_the_page_passes_its_tests() {
     if !exists("node") {
-        eprintln!("skipped: there is no node to run the tests in crates/cli/web/test");
-        return;
+        return skip("there is no node to run the tests in crates/cli/web/test");
     }
     // frames and recordings that the program wrote are what the page has to read
     let folder = Folder::new();
@@ -55,10 +60,11 @@ fn browser() -> Option<&'static str> {
 #[test]
 fn the_page_works_in_a_browser() {
     let (Some(browser), true) = (browser(), exists("node") && exists("npm")) else {
-        eprintln!("skipped: the test of the page needs chromium, node and npm");
-        return;
+        return skip("the test of the page needs chromium, node and npm");
     };
-    let Some(viewer) = Viewer::start(&["double-pendulum"]) else { return };
+    let Some(viewer) = Viewer::start(&["double-pendulum"]) else {
+        return skip("the command was built without the viewer's page");
+    };
     let folder = Folder::new();
     // installed outside of the source tree
     let test = web().join("test");
@@ -68,8 +74,7 @@ fn the_page_works_in_a_browser() {
     let install = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0"];
     let installed = Command::new("npm").args(install).current_dir(folder.path()).output().unwrap();
     if !installed.status.success() {
-        eprintln!("skipped: npm cannot install playwright-core: {}", String::from_utf8_lossy(&installed.stderr));
-        return;
+        return skip(&format!("npm cannot install playwright-core: {}", String::from_utf8_lossy(&installed.stderr)));
     }
     let html = folder.name("replay.html");
     linkwork(&["run", "four-bar", "--duration", "1", "--html", &html]).exits_with(0);

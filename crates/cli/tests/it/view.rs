@@ -195,19 +195,20 @@ fn many_pages_share_a_session() {
 
 #[test]
 fn a_page_that_reads_nothing_slows_nobody() {
-    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=1023", "--dt", "1/60"]) else { return };
+    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=4095", "--dt", "1/60"]) else { return };
     let slow = viewer.page();
     let mut fast = viewer.page();
     fast.scene_number();
     fast.send(&json!({"type": "speed", "value": null}));
     fast.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
-    // 55 kB a frame: what the buffers of the system hold for the slow page is full long before the end
+    // 220 kB a frame: what the buffers of the system hold for the slow page is full long before the end, and all is over
+    // before the server takes the slow page for gone, also on a busy machine
     let mut last = fast.frame(|frame| frame.section(3).is_some());
     let first = last.clone();
-    for _ in 0..200 {
+    for _ in 0..60 {
         last = fast.frame(|_| true);
     }
-    assert!(first.bytes.len() > 50_000 && last.time > first.time);
+    assert!(first.bytes.len() > 200_000 && last.time > first.time);
     let mut slow = slow;
     slow.scene_number();
     // what was in buffers comes first, and then the present, not all that was missed
@@ -216,7 +217,7 @@ fn a_page_that_reads_nothing_slows_nobody() {
         read += 1;
         assert!(begun.elapsed() < Duration::from_secs(20), "the slow page never catches up");
     }
-    assert!(read < 190, "{read} of 200 frames were kept for the slow page");
+    assert!(read < 55, "{read} of 60 frames were kept for the slow page");
 }
 
 #[test]

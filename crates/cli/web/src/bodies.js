@@ -1,7 +1,8 @@
 // The bodies: one instanced mesh for all shapes that share a geometry.
 
-import { Box3, Color, DoubleSide, DynamicDrawUsage, InstancedMesh, Matrix4, MeshStandardMaterial, Quaternion, Vector3 } from 'three';
-import { describeShape, shapeMatrix } from './geometry.js';
+import { Color, DoubleSide, DynamicDrawUsage, Vector3 } from 'three';
+import { describeShape, shapeMatrix, sidesOf } from './geometry.js';
+import { copies } from './material.js';
 
 const STATIC = new Color('#94948e');
 const KINEMATIC = new Color('#7d8fa3');
@@ -40,21 +41,18 @@ export class Bodies {
         groups.get(key).members.push({ index, piece: pieces++, matrix: shapeMatrix(shape, drawn.scale) });
       }
     });
-    for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members));
+    for (const { drawn, members } of groups.values()) this.meshes.push(this.instanced(drawn, members, sidesOf(pieces)));
     this.paint();
   }
 
-  instanced(drawn, members) {
-    const geometry = drawn.make();
+  instanced(drawn, members, sides) {
+    const geometry = drawn.make(sides);
     geometry.computeBoundingSphere();
-    const material = new MeshStandardMaterial({ roughness: 0.62, metalness: 0.05, flatShading: this.arePieces });
-    if (drawn.isPlane) material.side = DoubleSide;
-    const mesh = new InstancedMesh(geometry, material, members.length);
+    const mesh = copies(geometry, members.length, this.arePieces ? { flatShading: true } : {});
+    if (drawn.isPlane) mesh.material.side = DoubleSide;
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
     mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
-    mesh.receiveShadow = true;
-    mesh.frustumCulled = false; // its bodies are all over the scene
-    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), piece: members.map((m) => m.piece), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor };
+    mesh.userData = { owner: Int32Array.from(members, (m) => m.index), piece: members.map((m) => m.piece), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor, half: drawn.half };
     const sphere = geometry.boundingSphere;
     for (const { index, matrix } of members) {
       if (drawn.isPlane) continue;
@@ -116,7 +114,7 @@ export class Bodies {
       const out = mesh.instanceMatrix.array;
       for (let k = 0; k < owner.length; k++) {
         const b = owner[k];
-        const [x, y, z, w] = [orientations[4 * b], orientations[4 * b + 1], orientations[4 * b + 2], orientations[4 * b + 3]];
+        const x = orientations[4 * b], y = orientations[4 * b + 1], z = orientations[4 * b + 2], w = orientations[4 * b + 3];
         const r00 = 1 - 2 * (y * y + z * z), r01 = 2 * (x * y - z * w), r02 = 2 * (x * z + y * w);
         const r10 = 2 * (x * y + z * w), r11 = 1 - 2 * (x * x + z * z), r12 = 2 * (y * z - x * w);
         const r20 = 2 * (x * z - y * w), r21 = 2 * (y * z + x * w), r22 = 1 - 2 * (x * x + y * y);
@@ -150,38 +148,25 @@ export class Bodies {
     return height;
   }
 
-  /** The box around all shapes, where they were placed last. */
+  /** The box around all shapes, where they were placed last; inverted if there are none. */
   bounds() {
-    const [all, matrix] = [new Box3(), new Matrix4()];
+    const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
     for (const mesh of this.meshes) {
-      if (mesh.userData.isPlane) continue;
-      mesh.geometry.computeBoundingBox();
-      const { boundingBox } = mesh.geometry;
-      for (let k = 0; k < mesh.count; k++) {
-        mesh.getMatrixAt(k, matrix);
-        all.union(boundingBox.clone().applyMatrix4(matrix));
+      const { isPlane, half } = mesh.userData;
+      if (isPlane) continue;
+      const m = mesh.instanceMatrix.array;
+      const corners = half ? null : mesh.geometry.getAttribute('position').array;
+      for (let o = 0; o < 16 * mesh.count; o += 16) {
+        for (let i = 0; i < 3; i++) {
+          const a = m[o + i], b = m[o + 4 + i], c = m[o + 8 + i], at = m[o + 12 + i];
+          const most = half ? half(a, b, c) : farthest(corners, a, b, c);
+          const least = half ? -most : -farthest(corners, -a, -b, -c);
+          if (at + least < low[i]) low[i] = at + least;
+          if (at + most > high[i]) high[i] = at + most;
+        }
       }
     }
-    return all.isEmpty() ? { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) } : { low: all.min, high: all.max };
-  }
-
-  /** The lowest point of all shapes, with every body at its own height and orientation (z, w, x, y, z). */
-  lowestPoint(poses) {
-    let lowest = Infinity;
-    const [corner, matrix, body, turn, one] = [new Vector3(), new Matrix4(), new Matrix4(), new Quaternion(), new Vector3(1, 1, 1)];
-    for (const mesh of this.meshes) {
-      const vertices = mesh.geometry.getAttribute('position');
-      if (mesh.userData.isPlane) continue;
-      mesh.userData.owner.forEach((owner, k) => {
-        const pose = poses[owner];
-        if (!pose) return;
-        const [height, w, x, y, z] = pose;
-        body.compose(corner.set(0, 0, height), turn.set(x, y, z, w), one);
-        matrix.fromArray(mesh.userData.local, 16 * k).premultiply(body);
-        for (let v = 0; v < vertices.count; v++) lowest = Math.min(lowest, corner.fromBufferAttribute(vertices, v).applyMatrix4(matrix).z);
-      });
-    }
-    return lowest;
+    return { low: new Vector3(...low), high: new Vector3(...high) };
   }
 
   dispose() {
@@ -192,4 +177,11 @@ export class Bodies {
       mesh.removeFromParent();
     }
   }
+}
+
+/** How far corners reach in a direction. */
+function farthest(corners, a, b, c) {
+  let most = -Infinity;
+  for (let k = 0; k < corners.length; k += 3) most = Math.max(most, a * corners[k] + b * corners[k + 1] + c * corners[k + 2]);
+  return most;
 }

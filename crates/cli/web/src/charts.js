@@ -12,6 +12,8 @@ const CHARTS = [
   { title: 'step time', unit: 'ms', lines: [['ms', (s) => s.step_ms]] },
   { title: 'iterations', unit: '', summary: 'sum', lines: [['joints', (s) => s.joint_iterations], ['contacts', (s) => s.contact_iterations]] },
 ];
+/** Of a chart, px, as in style.css. */
+const HEIGHT = 84;
 const MARGIN = { left: 46, right: 4, top: 7, bottom: 14 };
 
 export class Charts {
@@ -22,24 +24,36 @@ export class Charts {
       const legend = chart.lines.length > 1 ? make('div', { className: 'legend' }, ...chart.lines.map(([name], k) => { const item = make('span', {}, name); item.style.color = COLOURS[k]; return item; })) : null;
       const whole = make('div', { className: 'chart' }, make('div', { className: 'head' }, make('span', {}, chart.title), value), canvas, legend);
       box.append(whole);
-      return { ...chart, value, canvas, whole };
+      const item = { ...chart, value, canvas, whole, size: [whole.clientWidth, HEIGHT] };
+      // as with colours, asking in every frame is dear
+      new ResizeObserver(() => { item.size = whole.offsetParent === null ? [0, 0] : [whole.clientWidth, HEIGHT]; }).observe(whole);
+      return item;
     });
+    this.readColours();
   }
 
   /** Draws a history (times and stats); `cursor` is a time to mark, for replays. */
   draw(times, rows, cursor) {
+    this.items.forEach((_, k) => this.drawOne(k, times, rows, cursor));
+  }
+
+  /** One of them; drawing them by turns keeps every picture short. */
+  drawOne(k, times, rows, cursor) {
+    const item = this.items[k % this.items.length];
+    if (item.size[0] > 0) drawChart(item, times, rows, cursor, ...this.colours);
+  }
+
+  /** Colours are read when they change: asking for them makes the browser lay out the page. */
+  readColours() {
     const style = getComputedStyle(document.documentElement);
-    const [text, line] = ['--quiet', '--line'].map((name) => style.getPropertyValue(name).trim());
-    for (const item of this.items) {
-      if (item.canvas.offsetParent !== null) drawChart(item, times, rows, cursor, text, line);
-    }
+    this.colours = ['--quiet', '--line'].map((name) => style.getPropertyValue(name).trim());
   }
 }
 
 function drawChart(item, times, rows, cursor, textColour, lineColour) {
   const { canvas } = item;
   const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const [width, height] = item.size;
   if (canvas.width !== Math.round(width * ratio)) { canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio); }
   const pen = canvas.getContext('2d');
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -51,7 +65,8 @@ function drawChart(item, times, rows, cursor, textColour, lineColour) {
   const present = columns.map((column) => column[now] ?? 0);
   // the total of an energy, the worst of an error, the sum of iterations
   const shown = item.summary === 'last' ? present.at(-1) : item.summary === 'sum' ? present.reduce((a, b) => a + b, 0) : Math.max(...present);
-  item.value.textContent = `${figure(shown)} ${item.unit}`;
+  const text = `${figure(shown)} ${item.unit}`;
+  if (item.value.textContent !== text) item.value.textContent = text;
   // what is zero throughout needs no room
   item.whole.classList.toggle('empty', !used.some(Boolean));
   if (!used.some(Boolean)) return;

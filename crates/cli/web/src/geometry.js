@@ -8,19 +8,29 @@ import { ConvexGeometry } from 'three/examples/jsm/geometries/ConvexGeometry.js'
 
 const PLANE_SIZE = 400;
 
-/** What to draw for a shape: a key that equal geometries share, how to make it, and its size. */
+/** Sides of round shapes: nobody sees the corners of one among thousands, but everybody waits for them. */
+const SIDES = [[150, 32], [1000, 20], [Infinity, 12]];
+export const sidesOf = (shapes) => SIDES.find(([most]) => shapes <= most)[1];
+
+/**
+ * What to draw for a shape: a key that equal geometries share, how to make it with so many sides, and its size. `half` is how far it reaches
+ * from its middle along an axis, from that axis's row of the shape's matrix; shapes without it are looked at corner by corner.
+ */
 export function describeShape(geometry) {
   // a shape without sizes is its name alone
   const [kind, g] = typeof geometry === 'string' ? [geometry, {}] : Object.entries(geometry ?? {})[0] ?? ['none', {}];
   switch (kind) {
-    case 'box': return { key: 'box', scale: g.size, make: () => new BoxGeometry(1, 1, 1) };
-    case 'sphere': return { key: 'sphere', scale: [g.radius, g.radius, g.radius], make: () => new SphereGeometry(1, 32, 20) };
+    case 'box': return { key: 'box', scale: g.size, make: () => new BoxGeometry(1, 1, 1), half: (a, b, c) => 0.5 * (Math.abs(a) + Math.abs(b) + Math.abs(c)) };
+    case 'sphere': return { key: 'sphere', scale: [g.radius, g.radius, g.radius], make: (sides) => new SphereGeometry(1, sides, Math.round(sides / 1.6)), half: (a, b, c) => Math.sqrt(a * a + b * b + c * c) };
     case 'cylinder':
-      return { key: 'cylinder', scale: [g.radius, g.radius, g.length], make: () => alongZ(new CylinderGeometry(1, 1, 1, 32)) };
+      return { key: 'cylinder', scale: [g.radius, g.radius, g.length], make: (sides) => alongZ(new CylinderGeometry(1, 1, 1, sides)), half: (a, b, c) => Math.sqrt(a * a + b * b) + 0.5 * Math.abs(c) };
     case 'cone':
-      return { key: 'cone', scale: [g.radius, g.radius, g.length], make: () => alongZ(new ConeGeometry(1, 1, 32)) };
+      return { key: 'cone', scale: [g.radius, g.radius, g.length], make: (sides) => alongZ(new ConeGeometry(1, 1, sides)) };
     case 'capsule':
-      return { key: `capsule ${g.radius} ${g.length}`, scale: [1, 1, 1], make: () => alongZ(new CapsuleGeometry(g.radius, g.length, 10, 24)) };
+      return {
+        key: `capsule ${g.radius} ${g.length}`, scale: [1, 1, 1], make: (sides) => alongZ(new CapsuleGeometry(g.radius, g.length, Math.round(sides / 4), sides)),
+        half: (a, b, c) => g.radius * Math.sqrt(a * a + b * b + c * c) + 0.5 * g.length * Math.abs(c),
+      };
     case 'plane': return { key: 'plane', scale: [1, 1, 1], make: () => new PlaneGeometry(PLANE_SIZE, PLANE_SIZE), isPlane: true };
     case 'convex_hull':
       return { key: `hull ${JSON.stringify(g.points)}`, scale: [1, 1, 1], make: () => new ConvexGeometry(g.points.map((p) => new Vector3(...p))) };
@@ -64,4 +74,15 @@ function heightField(g) {
 export function shapeMatrix(shape, scale) {
   const [w, x, y, z] = shape.orientation ?? [1, 0, 0, 0];
   return new Matrix4().compose(new Vector3(...(shape.position ?? [0, 0, 0])), new Quaternion(x, y, z, w).normalize(), new Vector3(...scale));
+}
+
+/** The smallest width of a body's shapes. */
+export function thickness(shapes) {
+  let least = Infinity;
+  for (const { geometry } of shapes) {
+    const [kind, g] = typeof geometry === 'string' ? [geometry, {}] : Object.entries(geometry ?? {})[0] ?? ['none', {}];
+    if (kind === 'box') least = Math.min(least, ...g.size);
+    else if (g.radius) least = Math.min(least, 2 * g.radius, kind === 'cylinder' || kind === 'cone' ? g.length : Infinity);
+  }
+  return Number.isFinite(least) ? least : 0;
 }

@@ -26,12 +26,14 @@ export class Inspector {
 
   showNothing() {
     this.box.append(make('p', { className: 'quiet' }, 'Click on a body, or choose:'));
-    const options = (things, label) => things.slice(0, 2000).map((thing, k) => make('option', { value: String(k) }, thing.name || `${label} ${k}`));
     for (const [label, key, act] of [['body', 'bodies', (k) => this.act.select(k)], ['joint', 'joints', (k) => this.act.selectJoint(k)]]) {
       const things = this.description?.[key] ?? [];
       if (!things.length) continue;
       const choice = make('select', { onchange: (event) => act(Number(event.target.value)), 'aria-label': label },
-        make('option', { value: '', disabled: true, selected: true }, `${things.length} ${things.length === 1 ? label : key}…`), ...options(things, label));
+        make('option', { value: '', disabled: true, selected: true }, `${things.length} ${things.length === 1 ? label : key}…`));
+      // thousands of names are listed when somebody wants to choose, not before
+      const list = () => { if (choice.options.length === 1) choice.append(...things.slice(0, 2000).map((thing, k) => make('option', { value: String(k) }, thing.name || `${label} ${k}`))); };
+      for (const type of ['pointerdown', 'focus', 'keydown']) choice.addEventListener(type, list);
       choice.style.width = '100%';
       this.box.append(make('p', {}, choice));
     }

@@ -1,6 +1,7 @@
 // Lines and bars that are drawn anew in every frame.
 
-import { BufferAttribute, BufferGeometry, CylinderGeometry, DynamicDrawUsage, InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, MeshStandardMaterial, Vector3 } from 'three';
+import { BufferAttribute, BufferGeometry, CylinderGeometry, DynamicDrawUsage, LineBasicMaterial, LineSegments, Matrix4, Vector3 } from 'three';
+import { copies, tint } from './material.js';
 
 /** Coloured line segments; begin(), then segments, then end(). */
 export class Lines {
@@ -22,13 +23,15 @@ export class Lines {
       if (before) attribute.array.set(before.array);
       this.geometry.setAttribute(name, attribute);
     }
+    this.positions = this.geometry.getAttribute('position').array;
+    this.colours = this.geometry.getAttribute('color').array;
   }
 
   begin() { this.count = 0; }
 
   segment(ax, ay, az, bx, by, bz, colour) {
     if (this.count + 2 > this.capacity) this.reserve(2 * this.capacity);
-    const [p, c] = [this.geometry.attributes.position.array, this.geometry.attributes.color.array];
+    const p = this.positions, c = this.colours;
     let k = 3 * this.count;
     p[k] = ax; p[k + 1] = ay; p[k + 2] = az; p[k + 3] = bx; p[k + 4] = by; p[k + 5] = bz;
     for (let i = 0; i < 2; i++, k += 3) { c[k] = colour.r; c[k + 1] = colour.g; c[k + 2] = colour.b; }
@@ -39,20 +42,24 @@ export class Lines {
   arrow(from, to, colour) {
     this.segment(from.x, from.y, from.z, to.x, to.y, to.z, colour);
     const [x, y, z] = [to.x - from.x, to.y - from.y, to.z - from.z];
-    const length = Math.hypot(x, y, z);
+    const length = Math.sqrt(x * x + y * y + z * z);
     if (length < 1e-9) return;
     // across the arrow and level, or across it and X where it stands upright
     const isUpright = Math.abs(z) > 0.9 * length;
     const [cx, cy, cz] = isUpright ? [0, -z, y] : [-y, x, 0];
-    const wide = (0.09 * length) / Math.hypot(cx, cy, cz);
+    const wide = (0.09 * length) / Math.sqrt(cx * cx + cy * cy + cz * cz);
     const [nx, ny, nz] = [from.x + 0.82 * x, from.y + 0.82 * y, from.z + 0.82 * z];
     for (const sign of [wide, -wide]) this.segment(to.x, to.y, to.z, nx + sign * cx, ny + sign * cy, nz + sign * cz, colour);
   }
 
   end() {
     this.geometry.setDrawRange(0, this.count);
-    this.geometry.attributes.position.needsUpdate = true;
-    this.geometry.attributes.color.needsUpdate = true;
+    for (const name of ['position', 'color']) {
+      const attribute = this.geometry.getAttribute(name);
+      attribute.clearUpdateRanges();
+      attribute.addUpdateRange(0, 3 * this.count);
+      attribute.needsUpdate = this.count > 0;
+    }
     this.object.visible = this.count > 0;
   }
 }
@@ -61,8 +68,9 @@ export class Lines {
 export class Bars {
   constructor(capacity, colour) {
     const geometry = new CylinderGeometry(1, 1, 1, 10).rotateX(Math.PI / 2);
-    this.object = new InstancedMesh(geometry, new MeshStandardMaterial({ color: colour, roughness: 0.5 }), Math.max(1, capacity));
-    this.object.frustumCulled = false;
+    this.object = tint(copies(geometry, capacity), colour);
+    this.object.count = 0;
+    this.object.visible = false;
     this.object.castShadow = true;
     this.matrix = new Matrix4();
   }

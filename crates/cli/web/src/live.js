@@ -3,7 +3,7 @@
 import { Connection } from './connection.js';
 import { find, make, notify } from './dom.js';
 import { figure, quantity, stepSize } from './format.js';
-import { decodeFrame } from './protocol.js';
+import { decodeFrame, decodeHead } from './protocol.js';
 import { History } from './scale.js';
 import { Scenes } from './scenes.js';
 import { bindKeys } from './shortcuts.js';
@@ -11,6 +11,8 @@ import { View } from './view.js';
 
 export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, null];
 const HISTORY = 1200;
+/** Choices by name; the command line has the same. */
+const CHOICES = ['method', 'stepper', 'contact'];
 
 export class Live {
   constructor() {
@@ -71,7 +73,8 @@ export class Live {
       if (numbers.some((number) => number === null)) return null;
       return numbers.length === 1 ? { type: 'gravity', value: [0, 0, numbers[0]] } : numbers.length === 3 ? { type: 'gravity', value: numbers } : null;
     });
-    find('method').onchange = (event) => send({ type: 'method', name: event.target.value });
+    for (const type of CHOICES) find(type).onchange = (event) => send({ type, name: event.target.value });
+    find('sleep').onchange = (event) => send({ type: 'sleep', on: event.target.value === 'true' });
     const { view } = this;
     const toggle = (key) => () => view.toggle(key, !find(`toggle-${key}`).checked);
     bindKeys([
@@ -97,7 +100,7 @@ export class Live {
   receive(message) {
     switch (message.type) {
       case 'hello':
-        find('method').replaceChildren(...message.methods.map((name) => make('option', {}, name)));
+        for (const type of CHOICES) find(type).replaceChildren(...message[`${type}s`].map((name) => make('option', {}, name)));
         this.scenes.list(message.scenes);
         break;
       case 'scene': this.receiveScene(message); break;
@@ -108,6 +111,7 @@ export class Live {
   }
 
   receiveScene(message) {
+    if (this.scene === null) performance.mark('scene has come');
     if (message.scene === this.scene) {
       this.view.describeJoints(message);
     } else {
@@ -128,7 +132,8 @@ export class Live {
     put('dt', stepSize(status.dt));
     put('tolerance', status.tolerance === null ? '' : String(status.tolerance));
     put('gravity', status.gravity[0] === 0 && status.gravity[1] === 0 ? figure(status.gravity[2]) : status.gravity.map(figure).join(' '));
-    find('method').value = status.method;
+    for (const type of CHOICES) find(type).value = status[type];
+    find('sleep').value = String(status.sleep);
     for (const { joint, coordinate, motor } of status.motors) {
       const found = this.view.description?.joints[joint]?.coordinates.find((c) => c.name === coordinate);
       if (!found || JSON.stringify(found.acting.motor) === JSON.stringify(motor)) continue;
@@ -148,14 +153,19 @@ export class Live {
   }
 
   receiveFrame(buffer) {
-    const frame = decodeFrame(buffer);
+    const head = decodeHead(buffer);
     // frames of the scene before may still be on their way
-    if (!frame || frame.scene !== this.scene) return;
-    if (frame.revision !== this.revision) { frame.reactions = null; frame.joints.clear(); }
-    if (frame.steps > 0) this.history.add(frame.time, frame.stats);
+    if (!head || head.scene !== this.scene) return;
+    if (!this.view.frame && !this.view.pending) performance.mark('frame has come');
+    if (head.steps > 0) this.history.add(head.time, head.stats);
     else this.history.clear();
     this.view.history = this.history;
-    this.view.setFrame(frame);
+    // the rest is read when it is drawn: a page that is slow, or not looked at, has no time for all of them
+    this.view.setFrame(() => {
+      const frame = decodeFrame(buffer);
+      if (frame && frame.revision !== this.revision) { frame.reactions = null; frame.joints.clear(); }
+      return frame;
+    });
   }
 }
 

@@ -15,6 +15,7 @@ async function fetched() {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
+performance.mark('script runs');
 const mode = document.querySelector('meta[name="linkwork-mode"]').content;
 try {
   // kept for the console and for tests

@@ -1,6 +1,10 @@
 // What is drawn over the bodies: joints, velocities, forces, contacts, nails, the mouse.
 
-import { BufferGeometry, Color, Float32BufferAttribute, Points, PointsMaterial, Quaternion, Vector3 } from 'three';
+import {
+  BufferGeometry, Color, Float32BufferAttribute, Matrix4, Points, PointsMaterial, Quaternion, SphereGeometry, Vector3,
+} from 'three';
+import { thickness } from './geometry.js';
+import { copies, tint } from './material.js';
 import { CONTACT_NUMBERS } from './protocol.js';
 import { Bars, Lines } from './lines.js';
 
@@ -12,9 +16,11 @@ const NORMAL = new Color('#2f9e44');
 const FORCE = new Color('#e03131');
 const HAS_AXIS = new Set(['hinge', 'slider', 'cylindrical', 'planar', 'universal', 'screw', 'point_on_line', 'point_on_plane']);
 const IS_BAR = new Set(['distance', 'rope']);
+/** Joints whose point stays where it is on both bodies: where one of them is the world, something must be seen to hold the other. */
+const HAS_POINT = new Set(['ball', 'hinge', 'universal', 'distance', 'rope']);
 
 // used again for every joint of every frame, of which there are thousands
-const [TURN, SHIFT, TIP, AXES] = [new Quaternion(), new Vector3(), new Vector3(), [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)]];
+const [TURN, SHIFT, TIP, FROM, AXES] = [new Quaternion(), new Vector3(), new Vector3(), new Vector3(), [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)]];
 
 export class Overlays {
   constructor(scene) {
@@ -48,9 +54,30 @@ export class Overlays {
     this.bars?.dispose();
     this.bars = new Bars(this.joints.filter((j) => IS_BAR.has(j.kind)).length, '#8a7f70');
     this.scene.add(this.bars.object);
+    this.alwaysShown = this.joints.map((_, k) => k).filter((k) => IS_BAR.has(this.joints[k].kind) || this.nails.includes(k));
+    this.everyJoint = this.joints.map((_, k) => k);
+    this.holdInWorld(description);
     this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
     this.anchors = new Float32Array(3 * this.joints.length);
     this.selectedJoint = null;
+  }
+
+  /** A ball wherever the world holds a point of a body. */
+  holdInWorld({ joints, bodies }) {
+    this.studs?.geometry.dispose();
+    this.studs?.material.dispose();
+    this.studs?.removeFromParent();
+    const held = joints.filter((joint, k) => HAS_POINT.has(joint.kind) && (joint.a === null) !== (joint.b === null) && !this.nails.includes(k));
+    this.studs = tint(copies(new SphereGeometry(1, 16, 10), held.length), '#94948e');
+    this.studs.count = held.length;
+    this.studs.visible = held.length > 0;
+    this.studs.castShadow = true;
+    held.forEach((joint, k) => {
+      const [at, body] = joint.a === null ? [joint.frame_a, bodies[joint.b]] : [joint.frame_b, bodies[joint.a]];
+      const radius = Math.min(0.03 * this.size, Math.max(0.008 * this.size, 0.75 * thickness(body.shapes)));
+      this.studs.setMatrixAt(k, new Matrix4().makeScale(radius, radius, radius).setPosition(...at.position));
+    });
+    this.scene.add(this.studs);
   }
 
   /** A frame on a body (or the world), now. */
@@ -74,10 +101,11 @@ export class Overlays {
     const reactions = shown.reactions && frame.reactions?.length === 6 * this.joints.length ? frame.reactions : null;
     const scale = reactions ? this.arrowScale('reaction', reactions, 6) : 0;
     const nails = [];
-    this.joints.forEach((joint, k) => {
+    for (const k of needsJoints ? this.everyJoint : this.alwaysShown) {
+      const joint = this.joints[k];
       const isBar = IS_BAR.has(joint.kind);
       const isNail = this.nails.length > 0 && this.nails.includes(k);
-      if (!joint.frame_b || !(needsJoints || isBar || isNail)) return;
+      if (!joint.frame_b) continue;
       Overlays.placed(frame, joint.b, joint.frame_b, pb, qb);
       pb.toArray(this.anchors, 3 * k);
       if (isNail) nails.push(pb.x, pb.y, pb.z);
@@ -90,18 +118,14 @@ export class Overlays {
       }
       if (shown.frames || chosen) {
         if (chosen && !shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
-        for (const [p, q, length] of [[pa, qa, 0.9 * reach], [pb, qb, 0.6 * reach]]) {
-          RGB.forEach((colour, i) => {
-            TIP.copy(AXES[i]).applyQuaternion(q).multiplyScalar(length).add(p);
-            lines.segment(p.x, p.y, p.z, TIP.x, TIP.y, TIP.z, colour);
-          });
-        }
+        this.axes(pa, qa, 0.9 * reach);
+        this.axes(pb, qb, 0.6 * reach);
       }
       if (reactions) {
         TIP.fromArray(reactions, 6 * k).multiplyScalar(scale);
         if (TIP.lengthSq() > 1e-6 * this.size * this.size * 1e-2) lines.arrow(pb, TIP.add(pb), REACTION);
       }
-    });
+    }
     if (shown.velocities && frame.velocities) this.velocities(frame);
     if (shown.contacts && frame.contacts) this.contacts(frame.contacts);
     lines.end();
@@ -115,6 +139,14 @@ export class Overlays {
     this.mouse.end();
   }
 
+  /** The axes of a frame. */
+  axes(p, q, length) {
+    for (let i = 0; i < 3; i++) {
+      TIP.copy(AXES[i]).applyQuaternion(q).multiplyScalar(length).add(p);
+      this.lines.segment(p.x, p.y, p.z, TIP.x, TIP.y, TIP.z, RGB[i]);
+    }
+  }
+
   dots(points, positions, visible) {
     points.visible = visible;
     if (!visible) return;
@@ -126,20 +158,21 @@ export class Overlays {
   /** The longest arrow is a third of the scene; it shrinks slowly when forces get smaller. */
   arrowScale(name, numbers, stride) {
     let largest = 0;
-    for (let k = 0; k + 2 < numbers.length; k += stride) largest = Math.max(largest, Math.hypot(numbers[k], numbers[k + 1], numbers[k + 2]));
-    this.largest[name] = Math.max(largest, 0.995 * this.largest[name]);
+    for (let k = 0; k + 2 < numbers.length; k += stride) largest = Math.max(largest, numbers[k] * numbers[k] + numbers[k + 1] * numbers[k + 1] + numbers[k + 2] * numbers[k + 2]);
+    this.largest[name] = Math.max(Math.sqrt(largest), 0.995 * this.largest[name]);
     return (0.33 * this.size) / this.largest[name];
   }
 
   velocities(frame) {
     const scale = this.arrowScale('velocity', frame.velocities, 3);
-    const turn = new Quaternion();
-    this.bodies.forEach((body, k) => {
-      if (body.kind === 'static') return;
-      const from = new Vector3(...body.center).applyQuaternion(turn.fromArray(frame.orientations, 4 * k)).add(new Vector3().fromArray(frame.positions, 3 * k));
-      const to = new Vector3().fromArray(frame.velocities, 3 * k).multiplyScalar(scale);
-      if (to.lengthSq() > 1e-6 * this.size * this.size) this.lines.arrow(from, to.add(from), VELOCITY);
-    });
+    for (let k = 0; k < this.bodies.length; k++) {
+      const { kind, center } = this.bodies[k];
+      if (kind === 'static') continue;
+      TIP.fromArray(frame.velocities, 3 * k).multiplyScalar(scale);
+      if (TIP.lengthSq() <= 1e-6 * this.size * this.size) continue;
+      FROM.set(center[0], center[1], center[2]).applyQuaternion(TURN.fromArray(frame.orientations, 4 * k)).add(SHIFT.fromArray(frame.positions, 3 * k));
+      this.lines.arrow(FROM, TIP.add(FROM), VELOCITY);
+    }
   }
 
   /** Point, normal and force of every contact. */
@@ -147,9 +180,9 @@ export class Overlays {
     const scale = this.arrowScale('contact', numbers.subarray(6), CONTACT_NUMBERS);
     const short = 0.03 * this.size;
     for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) {
-      const at = new Vector3().fromArray(numbers, k);
-      this.lines.arrow(at, new Vector3().fromArray(numbers, k + 3).multiplyScalar(short).add(at), NORMAL);
-      this.lines.arrow(at, new Vector3().fromArray(numbers, k + 6).multiplyScalar(scale).add(at), FORCE);
+      FROM.fromArray(numbers, k);
+      this.lines.arrow(FROM, TIP.fromArray(numbers, k + 3).multiplyScalar(short).add(FROM), NORMAL);
+      this.lines.arrow(FROM, TIP.fromArray(numbers, k + 6).multiplyScalar(scale).add(FROM), FORCE);
     }
   }
 }

@@ -1,8 +1,9 @@
 // Particles: balls for points, lines for springs, rods and ropes, a surface for cloth.
 
 import {
-  BufferAttribute, BufferGeometry, Color, DoubleSide, DynamicDrawUsage, InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, SphereGeometry, Vector3,
+  BufferAttribute, BufferGeometry, Color, DoubleSide, DynamicDrawUsage, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshLambertMaterial, SphereGeometry, Vector3,
 } from 'three';
+import { copies, tint } from './material.js';
 
 const PALETTE = ['#c8553d', '#3d7ea6', '#8a9a3b', '#9b5d9e', '#d29a35'].map((c) => new Color(c));
 const LARGEST_DRAWN_AS_BALLS = 20000;
@@ -37,7 +38,7 @@ export class Particles {
       const geometry = new BufferGeometry();
       geometry.setAttribute('position', positions);
       geometry.setIndex(system.triangles.flat());
-      part.surface = new Mesh(geometry, new MeshStandardMaterial({ color: colour, side: DoubleSide, roughness: 0.9, metalness: 0 }));
+      part.surface = new Mesh(geometry, new MeshLambertMaterial({ color: colour, side: DoubleSide }));
       part.surface.castShadow = true;
       part.surface.receiveShadow = true;
       part.surface.frustumCulled = false;
@@ -56,10 +57,9 @@ export class Particles {
     if (part.loose.length && part.loose.length <= LARGEST_DRAWN_AS_BALLS) {
       const detail = part.loose.length > 1000 ? 0 : 1;
       const ball = new SphereGeometry(1, detail ? 16 : 6, detail ? 12 : 4);
-      part.balls = new InstancedMesh(ball, new MeshStandardMaterial({ color: colour, roughness: 0.5 }), part.loose.length);
+      part.balls = tint(copies(ball, part.loose.length), colour);
       part.balls.instanceMatrix.setUsage(DynamicDrawUsage);
       part.balls.castShadow = true;
-      part.balls.frustumCulled = false;
       this.objects.push(part.balls);
     }
     return part;
@@ -89,7 +89,6 @@ export class Particles {
   extend({ low, high }) {
     const point = new Vector3();
     if (!this.latest?.length) return { low, high };
-    [low, high] = [low.clone(), high.clone()];
     for (let k = 0; k < this.latest.length; k += 3) {
       point.fromArray(this.latest, k);
       low.min(point);

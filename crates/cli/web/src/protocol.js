@@ -10,25 +10,34 @@ const HEAD = 72;
 const JOINT_NUMBERS = 11;
 const COORDINATE_NUMBERS = 5;
 
-/** Decodes a frame, or returns null if it is none. `reuse` is an earlier frame whose orientations may be overwritten. */
-export function decodeFrame(buffer, reuse) {
+/** The numbers that every frame begins with, or null if it is none. Frames that are never drawn need no more than these. */
+export function decodeHead(buffer) {
   if (buffer.byteLength < HEAD) return null;
   const view = new DataView(buffer);
   if (view.getUint8(0) !== 0x4c || view.getUint8(1) !== 1) return null;
   const flags = view.getUint16(2, true);
-  const bodies = view.getUint32(12, true);
   const stats = {};
   STATS.forEach((name, k) => { stats[name] = view.getFloat32(32 + 4 * k, true); });
-  const frame = {
+  return {
     playing: (flags & 1) !== 0,
     failed: (flags & 2) !== 0,
     scene: view.getUint32(4, true),
     revision: view.getUint32(8, true),
-    count: bodies,
+    count: view.getUint32(12, true),
     time: view.getFloat64(16, true),
     steps: view.getFloat64(24, true),
     stats,
     pace: view.getFloat32(68, true),
+  };
+}
+
+/** Decodes a frame, or returns null if it is none. `reuse` is an earlier frame whose orientations may be overwritten. */
+export function decodeFrame(buffer, reuse) {
+  const head = decodeHead(buffer);
+  if (!head) return null;
+  const view = new DataView(buffer);
+  const frame = {
+    ...head,
     positions: null,
     orientations: null,
     velocities: null,

@@ -8,6 +8,10 @@ import { bindKeys } from './shortcuts.js';
 import { View } from './view.js';
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
+/** The camera shows where bodies are within so many seconds from the start. */
+const AHEAD_SECONDS = 4;
+/** Frames that are looked at for how far bodies get. */
+const MOST_LOOKS = 120;
 
 export class Replay {
   constructor(load) {
@@ -33,10 +37,10 @@ export class Replay {
     if (!recording.length) { notify('There is no frame in the recording.', 'error'); return; }
     if (!recording.complete) notify('The recording was cut off; what is there is shown.');
     const { description } = recording;
-    description.lowest = lowest(recording);
     view.cannotShow(['sleeping'], 'recordings do not say what sleeps');
     if (!recording.hasForces) view.withoutForces('not in this recording');
     view.describe(description);
+    description.ahead = ahead(recording, view);
     const parameters = Object.entries(description.parameters).map(([key, value]) => `${key} = ${value}`).join(', ');
     find('replay-about').textContent = [description.description, parameters, `${recording.length} frames, ${figure(recording.end - recording.start)} s, step ${figure(description.dt)} s`].filter(Boolean).join(' · ');
     find('warnings-section').hidden = recording.events.length === 0;
@@ -108,19 +112,20 @@ export class Replay {
   }
 }
 
-/** For every body its height and orientation when it is lowest. */
-function lowest(recording) {
-  const out = { positions: new Float32Array(3 * recording.bodies), orientations: new Float32Array(4 * recording.bodies) };
-  const poses = Array.from({ length: recording.bodies }, () => [Infinity, 1, 0, 0, 0]);
-  const stride = Math.max(1, Math.floor(recording.length / 300));
-  for (let frame = 0; frame < recording.length; frame += stride) {
-    recording.poses(frame, out);
-    poses.forEach((pose, k) => {
-      const height = out.positions[3 * k + 2];
-      if (height >= pose[0]) return;
-      const [x, y, z, w] = out.orientations.subarray(4 * k, 4 * k + 4);
-      poses[k] = [height, w, x, y, z];
-    });
+/** The box around everything that is recorded, and its lowest point. */
+function ahead(recording, view) {
+  let floor = Infinity;
+  const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
+  const stride = Math.max(1, Math.floor(recording.length / MOST_LOOKS));
+  for (let k = 0; k < recording.length; k += stride) {
+    const frame = recording.at(recording.timeOf(k), {});
+    view.bodies.place(frame);
+    view.particles.place(frame.points);
+    const box = view.bounds();
+    floor = Math.min(floor, box.low.z);
+    if (frame.time > recording.start + AHEAD_SECONDS) continue;
+    box.low.toArray().forEach((x, i) => { low[i] = Math.min(low[i], x); });
+    box.high.toArray().forEach((x, i) => { high[i] = Math.max(high[i], x); });
   }
-  return poses;
+  return { low, high, floor };
 }

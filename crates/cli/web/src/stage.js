@@ -1,10 +1,11 @@
 // The room: renderer, camera, light, floor.
 
 import {
-  Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
+  BoxGeometry, Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { Floor } from './floor.js';
+import { copies } from './material.js';
 
 const LIGHT_FROM = new Vector3(-0.45, -0.6, 1.1).normalize();
 const LOOK_FROM = new Vector3(-0.62, -1, 0.42).normalize();
@@ -40,6 +41,17 @@ export class Stage {
     this.setTheme('light');
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.resize();
+    this.compile();
+  }
+
+  /** Programs of the graphics card take their time: they are made while the scene is on its way. */
+  compile() {
+    const first = copies(new BoxGeometry(1, 1, 1), 1);
+    this.scene.add(first);
+    this.renderer.compile(this.scene, this.camera);
+    this.scene.remove(first);
+    // kept as long as its program is, or that would be thrown away
+    this.first = first;
   }
 
   resize() {

@@ -11,8 +11,10 @@ import { Particles } from './particles.js';
 import { Pointer } from './pointer.js';
 import { Stage } from './stage.js';
 
-const CHARTS_PERIOD = 90; // ms
+const CHART_PERIOD = 18; // ms, of one of them; all are drawn in five times that
 const LIGHT_PERIOD = 12; // frames
+/** What is known of the future is worth showing so far from what is there now, by the size of that. */
+const FARTHEST_AHEAD = 0.7;
 const TOGGLES = [
   ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['sleeping', 'sleeping bodies'], ['shadows', 'shadows'],
 ];
@@ -41,6 +43,7 @@ export class View {
     this.selected = { body: null, joint: null };
     this.followed = null;
     this.history = { times: [], rows: [] };
+    [this.chartAt, this.chart, this.chartsDue] = [0, 0, 0];
     this.metrics = { frames: 0, scriptMs: 0, worstMs: 0, firstPictureMs: null };
     this.controls();
     requestAnimationFrame(() => this.loop());
@@ -69,6 +72,7 @@ export class View {
   setTheme(name, keep = true) {
     document.documentElement.dataset.theme = name;
     this.stage.setTheme(name);
+    this.charts.readColours();
     this.drawCharts(true);
     if (keep) remember('theme', name);
   }
@@ -135,7 +139,7 @@ export class View {
     this.pointer.bodies = this.bodies;
     this.pointer.letGo();
     this.inspector.describe(description);
-    this.frame = null;
+    [this.frame, this.pending] = [null, null];
     this.select(null);
     this.follow(null);
     this.setStyle(find('style').value);
@@ -195,11 +199,11 @@ export class View {
 
   home() {
     this.follow(null);
-    if (this.frame && this.bodies) this.stage.frameScene(this.bounds(), Math.min(this.stage.floorHeight, this.floorHeight(this.frame)));
+    if (this.frame && this.bodies) this.frameScene(this.stage.floorHeight);
     this.redraw();
   }
 
-  /** A new state of the bodies; it is drawn with the next picture of the browser. */
+  /** A new state of the bodies, or a function that has it; it is drawn with the next picture of the browser. */
   setFrame(frame) {
     this.pending = frame;
   }
@@ -211,23 +215,27 @@ export class View {
 
   setHistory(times, rows, cursor) {
     this.history = { times, rows, cursor };
-    this.drawCharts(false);
   }
 
   drawCharts(now) {
     const time = performance.now();
-    if (!now && time - (this.chartsAt ?? 0) < CHARTS_PERIOD) return;
-    this.chartsAt = time;
-    this.charts?.draw(this.history?.times ?? [], this.history?.rows ?? [], this.history?.cursor);
+    const { times, rows, cursor } = this.history;
+    if (now) { this.charts.draw(times, rows, cursor); return; }
+    if (this.chartsDue <= 0 || time - this.chartAt < CHART_PERIOD) return;
+    // where pictures are few, two at a time, or charts would lag behind them
+    const count = time - this.chartAt > 2 * CHART_PERIOD ? 2 : 1;
+    for (let k = 0; k < count; k++) this.charts.drawOne(this.chart + k, times, rows, cursor);
+    [this.chartAt, this.chart, this.chartsDue] = [time, this.chart + count, this.chartsDue - count];
   }
 
   loop() {
     requestAnimationFrame(() => this.loop());
     const begun = performance.now();
     this.onTick?.(begun);
-    const frame = this.pending;
+    const frame = typeof this.pending === 'function' ? this.pending() : this.pending;
     this.pending = null;
     if (frame) this.apply(frame);
+    this.drawCharts(false);
     const script = performance.now();
     // an empty room is not worth the first second
     if (frame || (this.stage.dirty && this.frame)) this.stage.render();
@@ -250,7 +258,7 @@ export class View {
     this.pieces?.place(frame);
     this.particles.place(frame.points);
     if (isFirst) {
-      this.stage.frameScene(this.bounds(), this.floorHeight(frame));
+      this.frameScene(Infinity);
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
@@ -262,25 +270,32 @@ export class View {
     find('clock').title = frame.failed ? 'simulated time; the last step left a joint open' : 'simulated time';
     const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
-    this.drawCharts(false);
+    this.chartsDue = this.charts.items.length;
   }
 
-  /** The box around bodies and particles. */
+  /** The box around bodies and particles; inverted if there are none. */
   bounds() {
     return this.particles.extend(this.bodies.bounds());
   }
 
-  /** Below everything that moves, as low as it will get as far as that is known. */
-  floorHeight(frame) {
-    const plane = this.bodies.levelPlane();
-    if (plane !== null) return plane;
-    const here = Array.from({ length: frame.count }, (_, k) => {
-      const [x, y, z, w] = frame.orientations.subarray(4 * k, 4 * k + 4);
-      return [frame.positions[3 * k + 2], w, x, y, z];
-    });
-    const now = this.bodies.lowestPoint(here);
-    const later = this.description.lowest ? this.bodies.lowestPoint(this.description.lowest) : Infinity;
-    return Math.min(now, later);
+  /** Shows everything, and where it will be in the first seconds unless that is far away, above a floor that is no higher than the present one. */
+  frameScene(floorNow) {
+    const box = this.bounds();
+    if (!(box.low.x <= box.high.x)) { box.low.set(-1, -1, -1); box.high.set(1, 1, 1); }
+    const { ahead } = this.description;
+    const floor = Math.min(floorNow, this.bodies.levelPlane() ?? Math.min(box.low.z, ahead?.floor ?? Infinity));
+    const middle = box.low.clone().add(box.high).multiplyScalar(0.5).toArray();
+    // what has gone elsewhere does not come back
+    if (ahead && middle.every((x, k) => x >= ahead.low[k] && x <= ahead.high[k])) {
+      const far = FARTHEST_AHEAD * box.high.distanceTo(box.low);
+      for (const axis of ['x', 'y', 'z']) {
+        const k = 'xyz'.indexOf(axis);
+        [box.low[axis], box.high[axis]] = [
+          Math.min(box.low[axis], Math.max(ahead.low[k], box.low[axis] - far)), Math.max(box.high[axis], Math.min(ahead.high[k], box.high[axis] + far)),
+        ];
+      }
+    }
+    this.stage.frameScene(box, floor);
   }
 
   carryAlong(frame) {

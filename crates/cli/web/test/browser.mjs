@@ -233,13 +233,18 @@ await put('tolerance', '');
 await status(page, (s) => s.tolerance === null);
 await put('gravity', '0 0 -1.62');
 await status(page, (s) => s.gravity[2] === -1.62);
-const methods = await page.locator('#method option').allTextContents();
-assert.ok(methods.length >= 1);
-for (const method of methods) {
-  await page.selectOption('#method', method);
-  await status(page, (s) => s.method === method);
+const choices = { method: ['direct', 'reduced', 'iterative'], stepper: ['fixed', 'events'], contact: ['newton', 'dantzig', 'lemke', 'pgs'] };
+for (const [id, names] of Object.entries(choices)) {
+  assert.deepEqual(await page.locator(`#${id} option`).allTextContents(), names, `${id}: what run has`);
+  for (const name of [...names].reverse()) {
+    await page.selectOption(`#${id}`, name);
+    await status(page, (s) => s[id] === name);
+  }
 }
-await page.selectOption('#method', 'direct');
+await page.selectOption('#sleep', 'true');
+await status(page, (s) => s.sleep);
+await page.selectOption('#sleep', 'false');
+await status(page, (s) => !s.sleep);
 
 // ---- nails: shift and click, N at the cursor, the button of the inspector; released by button and by key
 await choose(page, 'double-pendulum');

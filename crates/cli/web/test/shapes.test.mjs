@@ -68,7 +68,20 @@ test('bodies are where the frame says', { skip }, () => {
   bodies.place({ count: 1, positions: Float32Array.of(10, 20, 30), orientations: Float32Array.of(0, 0, half, half) });
   const { low, high } = bodies.bounds();
   [[8, 19, 27], [12, 21, 33]].forEach((corner, k) => corner.forEach((c, i) => assert.ok(Math.abs([low, high][k].toArray()[i] - c) < 1e-4)));
-  assert.ok(Math.abs(bodies.lowestPoint([[30, half, 0, 0, half]]) - 27) < 1e-4);
+});
+
+test('boxes are around what is drawn, whatever the shape and however it lies', { skip }, () => {
+  const { three } = modules;
+  const shapes = [{ box: { size: [2, 4, 6] } }, { sphere: { radius: 1.5 } }, { cylinder: { radius: 1, length: 3 } }, { capsule: { radius: 0.5, length: 2 } }, { cone: { radius: 1, length: 2 } }];
+  for (const shape of shapes) {
+    const bodies = new modules.bodies.Bodies({ bodies: [body(shape)] });
+    const turn = new three.Quaternion(0.3, -0.5, 0.2, 0.7).normalize();
+    bodies.place({ count: 1, positions: Float32Array.of(1, 2, 3), orientations: Float32Array.from(turn.toArray()) });
+    const drawn = new three.Box3().setFromBufferAttribute(bodies.meshes[0].geometry.getAttribute('position').clone().applyMatrix4(new three.Matrix4().fromArray(bodies.meshes[0].instanceMatrix.array)));
+    const { low, high } = bodies.bounds();
+    // round shapes are drawn with corners, a little within
+    assert.ok(low.distanceTo(drawn.min) < 0.03 && high.distanceTo(drawn.max) < 0.03, JSON.stringify([shape, low, drawn.min, high, drawn.max]));
+  }
 });
 
 test('a body is drawn as what it collides as', { skip }, () => {

@@ -88,16 +88,14 @@ impl Contacts {
             if complementarity::solve(island, self.solver, report) {
                 return;
             }
-            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
-            report.refused.get_or_insert((m.a, m.b));
+            report.refused = report.refused.or(touching(island, world));
         }
         if island.is_swept() {
             self.sweep(island, mechanisms, h, report);
             return;
         }
         if island.rigid && !solve_rigidly(island, h, report) {
-            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
-            report.jammed.get_or_insert((m.a, m.b));
+            report.jammed = report.jammed.or(touching(island, world));
             self.soften(island, world, h);
         }
         if !island.rigid {
@@ -135,6 +133,12 @@ impl Contacts {
             }
         }
     }
+}
+
+/// Two bodies that touch in an island; none where particles alone push it.
+fn touching(island: &Island, world: &World) -> Option<(u32, u32)> {
+    let manifold = &world.collisions.manifolds[*island.manifolds.first()? as usize];
+    Some((manifold.a, manifold.b))
 }
 
 /// Returns whether the contacts do not contradict each other.

@@ -214,6 +214,15 @@ fn the_moving_excavator_reaches_its_stops_with_closed_pins() {
     assert_close("boom ram at its stop", run.value_of("boom ram.slide", "displacement"), 0.2, 1e-8);
 }
 
+/// It panicked when the hoist met its stop: what only particles push has no two bodies that touch to be named when it jams.
+#[test]
+fn a_crane_that_only_its_rope_pushes_hoists_to_the_stop() {
+    let mut run = Run::new(&registered("rope-crane", &[]), 1.0 / 120.0);
+    run.to(12.0);
+    let load = run.position("load");
+    assert!(load.is_finite() && load.z > 0.7, "the load is at {load}");
+}
+
 #[test]
 fn scenes_of_particles_show_what_they_say() {
     // two beads that move alike
