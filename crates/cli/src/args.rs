@@ -162,6 +162,9 @@ pub struct SolveOptions {
     /// Let what has come to rest sleep until something disturbs it
     #[arg(long)]
     pub sleep: bool,
+    /// Sweep over heaps and stacks with shock propagation, from the ground up
+    #[arg(long)]
+    pub shock: bool,
 }
 
 impl SolveOptions {
@@ -169,7 +172,8 @@ impl SolveOptions {
     pub fn params(&self, dt: f64) -> StepParams {
         let (method, tolerance) = (self.method.method(), self.tolerance);
         let (stepper, contact) = (self.stepper.stepper(), self.contact.solver());
-        StepParams { stepper, method, contact, tolerance, sleeping: self.sleep, ..StepParams::new(dt) }
+        let (sleeping, shock_propagation) = (self.sleep, self.shock);
+        StepParams { stepper, method, contact, tolerance, sleeping, shock_propagation, ..StepParams::new(dt) }
     }
 }
 

@@ -61,6 +61,9 @@ pub struct StepParams {
     pub joint_tolerance: f64,
     /// Whether what has come to rest sleeps until something disturbs it: it costs nothing then, and does not move at all.
     pub sleeping: bool,
+    /// Whether heaps and stacks are swept over with shock propagation: contacts from the ground up, each seeing what is below as
+    /// if it could not be moved. An option of the source papers; contacts need it nowhere here. docs/method.md, Piles.
+    pub shock_propagation: bool,
     /// A clock, s, if the report is to have stage times; the engine has none of its own.
     pub clock: Option<fn() -> f64>,
 }
@@ -76,6 +79,7 @@ impl StepParams {
             tolerance: None,
             joint_tolerance: 1e-9,
             sleeping: false,
+            shock_propagation: false,
             clock: None,
         }
     }

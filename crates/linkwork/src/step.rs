@@ -175,7 +175,7 @@ impl Round<'_> {
         }
         contacts.scatter(&mut world.bodies, late);
         if self.halvings == 0 {
-            contacts.forget_matrices(world, free);
+            contacts.forget_matrices(world, mechanisms, free);
         }
         if params.sleeping && self.halvings == 0 {
             contacts.fall_asleep(world, mechanisms, free, late, h);

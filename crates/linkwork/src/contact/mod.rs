@@ -92,6 +92,8 @@ struct Island {
     bends: Vec<f64>,
     /// Whether contacts are rigid: something here has joints.
     rigid: bool,
+    /// Whether it is a pile that Newton's method is tried on, softly.
+    calm: bool,
     /// Whether a solve of this step took many iterations.
     hard: bool,
     /// Whether the last solve met its tolerance.
@@ -100,6 +102,14 @@ struct Island {
     fastest: f64,
     /// Of each mechanism: iterations that closed its joints.
     closings: Vec<Option<u32>>,
+}
+
+/// How an attempt to advance an island ended. What has not advanced is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    Advanced,
+    NeedsSmallerStep,
+    NeedsSweeps,
 }
 
 impl ContactReport {
@@ -123,12 +133,22 @@ impl Island {
         self.free.iter().for_each(|&k| late.free[k as usize] = true);
     }
 
+    /// Slots of all bodies that move in it.
+    fn slots<'a>(&'a self, mechanisms: &'a [Mechanism], free: &'a [u32]) -> impl Iterator<Item = u32> + Clone + 'a {
+        let jointed = self.mechanisms.iter().flat_map(|&m| mechanisms[m as usize].movable_bodies());
+        jointed.copied().chain(self.free.iter().map(|&k| free[k as usize]))
+    }
+
+    /// The lowest of them, by which the world remembers it.
+    fn lowest_slot(&self, mechanisms: &[Mechanism], free: &[u32]) -> Option<u32> {
+        self.slots(mechanisms, free).min()
+    }
+
     fn collect_bodies(&mut self, mechanisms: &[Mechanism], free: &[u32]) {
-        self.bodies.clear();
-        for &m in &self.mechanisms {
-            self.bodies.extend_from_slice(mechanisms[m as usize].movable_bodies());
-        }
-        self.bodies.extend(self.free.iter().map(|&k| free[k as usize]));
+        let mut bodies = std::mem::take(&mut self.bodies);
+        bodies.clear();
+        bodies.extend(self.slots(mechanisms, free));
+        self.bodies = bodies;
     }
 }
 
@@ -311,16 +331,24 @@ impl Contacts {
             if self.islands[k].asleep {
                 continue;
             }
-            if self.is_pile(&self.islands[k], world, mechanisms, free, params.dt) {
+            let is_pile = self.is_pile(&self.islands[k], world, mechanisms, free, params);
+            let calm = is_pile && !params.shock_propagation && self.is_calm(&self.islands[k], world, mechanisms, free);
+            if is_pile && !calm {
                 piles.push(k);
                 continue;
             }
             let mut island = std::mem::take(&mut self.islands[k]);
+            island.calm = calm;
             let mut attempt = ContactReport::default();
-            let advanced = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
-            report.add(&attempt, advanced);
-            if !advanced {
-                island.delay(late);
+            let outcome = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
+            report.add(&attempt, outcome == Attempt::Advanced);
+            match outcome {
+                Attempt::Advanced => {}
+                Attempt::NeedsSmallerStep => island.delay(late),
+                Attempt::NeedsSweeps => piles.push(k),
+            }
+            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| calm) {
+                world.resting.note_calm(slot, outcome != Attempt::NeedsSweeps);
             }
             self.islands[k] = island;
         }
@@ -342,7 +370,7 @@ impl Contacts {
         self.advances.iter()
     }
 
-    /// Advances an island; returns whether it did, or needs a smaller step.
+    /// Advances an island; returns whether it did, or what it needs.
     fn advance_island(
         &mut self,
         island: &mut Island,
@@ -352,11 +380,11 @@ impl Contacts {
         params: &StepParams,
         may_halve: bool,
         report: &mut ContactReport,
-    ) -> bool {
+    ) -> Attempt {
         let h = params.dt;
         let first_state = self.states.len();
         if self.advance_quietly(island, world, free, params, report) {
-            return true;
+            return Attempt::Advanced;
         }
         self.open(island, world, mechanisms, free, h, report);
         self.bounce(island, world, mechanisms, first_state, h, solve::RIGID_TOLERANCE * island.fastest);
@@ -376,6 +404,11 @@ impl Contacts {
         self.guess(island, world, mechanisms, first_state);
         for look in 0.. {
             self.solve(island, world, mechanisms, h, report);
+            if island.calm && look == 0 && !island.solved {
+                self.states.truncate(first_state);
+                island.mechanisms.iter().for_each(|&m| mechanisms[m as usize].take_kick_back());
+                return Attempt::NeedsSweeps;
+            }
             self.push_all(island, world, mechanisms, first_state, h);
             let closed = self.predict(island, mechanisms, first_state, params);
             // where a solve is hard already, another look is not worth it
@@ -388,7 +421,7 @@ impl Contacts {
             let failed = !closed || last && !island.hard && deeper > look::TOO_DEEP;
             if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 self.states.truncate(first_state);
-                return false;
+                return Attempt::NeedsSmallerStep;
             }
             if enough {
                 break;
@@ -404,7 +437,7 @@ impl Contacts {
             state.advance(&world.bodies, world.gravity, h, touched);
         }
         self.keep_matrix(island, world, first_state, h);
-        true
+        Attempt::Advanced
     }
 
     /// Gathers the units of an island and its contact points.
@@ -442,7 +475,7 @@ impl Contacts {
             self.first_coordinate[unit as usize] = problem.unit(6);
         }
         let body_wise = |m: &u32| mechanisms[*m as usize].is_body_wise();
-        island.rigid = !island.mechanisms.is_empty() && !island.mechanisms.iter().any(body_wise);
+        island.rigid = !island.calm && !island.mechanisms.is_empty() && !island.mechanisms.iter().any(body_wise);
         island.fastest = world.gravity.length() * h;
         island.rows.clear();
         island.hard = false;

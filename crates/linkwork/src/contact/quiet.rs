@@ -18,6 +18,7 @@ use super::pile::{
 };
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{ContactReport, Contacts, Island};
+use crate::mechanism::Mechanism;
 use crate::params::{ContactSolver, StepParams};
 use crate::world::World;
 use glam::DVec3;
@@ -38,6 +39,33 @@ const FEWEST_BODIES: usize = 8;
 #[derive(Clone, Default)]
 pub(crate) struct Resting {
     matrices: BTreeMap<u32, Arc<Matrix>>,
+    /// Piles that Newton's method could not solve: steps until it is tried again, and how many there were in all.
+    restless: BTreeMap<u32, (u32, u32)>,
+}
+
+/// Steps until a pile is tried again, twice as many every time, and at most.
+const PATIENCE: u32 = 60;
+const MOST_PATIENCE: u32 = 3600;
+
+impl Resting {
+    /// Whether it is too early to try a pile again, by the lowest slot of its bodies; a step passes.
+    pub(super) fn is_restless(&mut self, lowest: u32) -> bool {
+        let Some((left, _)) = self.restless.get_mut(&lowest) else { return false };
+        let early = *left > 0;
+        *left = left.saturating_sub(1);
+        early
+    }
+
+    /// Remembers whether a pile could be solved.
+    pub(super) fn note_calm(&mut self, lowest: u32, solved: bool) {
+        if solved {
+            self.restless.remove(&lowest);
+            return;
+        }
+        let (left, patience) = self.restless.entry(lowest).or_insert((0, PATIENCE / 2));
+        *patience = (2 * *patience).min(MOST_PATIENCE);
+        *left = *patience;
+    }
 }
 
 struct Matrix {
@@ -87,12 +115,12 @@ impl Contacts {
     }
 
     /// Forgets the matrices of islands that are no more.
-    pub fn forget_matrices(&self, world: &mut World, free: &[u32]) {
-        let lowest = |i: &Island| i.free.iter().map(|&k| free[k as usize]).min();
-        let islands = self.islands[..self.count].iter().filter_map(lowest);
-        let mut known: Vec<u32> = islands.collect();
+    pub fn forget_matrices(&self, world: &mut World, mechanisms: &[Mechanism], free: &[u32]) {
+        let mut known: Vec<u32> =
+            self.islands[..self.count].iter().filter_map(|i| i.lowest_slot(mechanisms, free)).collect();
         known.sort_unstable();
         world.resting.matrices.retain(|key, _| known.binary_search(key).is_ok());
+        world.resting.restless.retain(|key, _| known.binary_search(key).is_ok());
     }
 
     /// Advances an island that rests; returns whether it did.

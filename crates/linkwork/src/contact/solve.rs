@@ -32,6 +32,9 @@ const LARGE: usize = 200;
 const PILE_UNITS: usize = 3;
 const PILE_COORDINATES: usize = 50;
 const MOST_SOFT_ITERATIONS: u32 = 60;
+/// Of a pile, which sweeps are left for. At rest it takes one or two; where nothing is known yet of what contacts bear, a tower
+/// takes one for every other storey.
+const MOST_CALM_ITERATIONS: u32 = 20;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
 pub(super) const SLIP_TOLERANCE: f64 = 1e-7;
@@ -68,9 +71,11 @@ impl Contacts {
         }
         for &m in &island.mechanisms {
             let mechanism = &mechanisms[m as usize];
+            let first = self.first_coordinate[m as usize] as usize;
             if mechanism.is_body_wise() {
-                let first = self.first_coordinate[m as usize] as usize;
                 mechanism.change_by_kick(|k, change| z[first + k] = -change);
+            } else if island.calm {
+                mechanism.kick_on_free_motions(|k, change| z[first + k] = -change);
             }
         }
     }
@@ -90,7 +95,7 @@ impl Contacts {
             }
             report.refused = report.refused.or(touching(island, world));
         }
-        if island.is_swept() {
+        if !island.calm && island.is_swept() {
             self.sweep(island, mechanisms, h, report);
             return;
         }
@@ -100,7 +105,7 @@ impl Contacts {
         }
         if !island.rigid {
             solve_softly(island, h, report);
-            if !island.solved && island.problem.size > LARGE {
+            if !island.solved && !island.calm && island.problem.size > LARGE {
                 self.sweep(island, mechanisms, h, report);
             }
         }
@@ -156,8 +161,10 @@ fn solve_rigidly(island: &mut Island, h: f64, report: &mut ContactReport) -> boo
 }
 
 fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
-    let Island { problem, newton, z, slips, rows, work, rolls, first_roll, .. } = island;
+    let Island { problem, newton, z, slips, rows, work, rolls, first_roll, calm, .. } = island;
     let contacts = rows.len();
+    let most_calm = most_calm_iterations(problem, contacts);
+    let most = if *calm { most_calm } else { MOST_SOFT_ITERATIONS };
     newton.prepare(problem);
     let mobility = work.measure_mobility(problem);
     if mobility <= 0.0 || !mobility.is_finite() {
@@ -174,8 +181,11 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
                 false => (entry.impulse, 1.0 / (JOINT_SOFTNESS * mobility)),
             };
         }
-        let outcome = newton.solve(problem, z, SOFT_TOLERANCE, MOST_SOFT_ITERATIONS);
+        let outcome = newton.solve(problem, z, SOFT_TOLERANCE, most);
         iterations += outcome.iterations;
+        if *calm && iterations > most_calm {
+            break;
+        }
         report.residual = report.residual.max(outcome.residual);
         let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
         let stiffened = stiffen(&mut problem.entries[..contacts]);
@@ -193,6 +203,12 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     }
     island.hard |= iterations > HARD && problem.size > LARGE;
     report.iterations += iterations;
+}
+
+/// Iterations that a pile is worth before it is swept over.
+fn most_calm_iterations(problem: &Problem, contacts: usize) -> u32 {
+    let unknown = problem.entries[..contacts].iter().all(|e| e.impulse[0] == 0.0);
+    MOST_CALM_ITERATIONS + if unknown { problem.units.len() as u32 } else { 0 }
 }
 
 /// Sets what a contact wants, how stiff it is and where its solve starts.

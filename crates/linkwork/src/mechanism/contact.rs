@@ -143,6 +143,11 @@ impl Mechanism {
         self.contact.kicked_impulse.clone_from(&self.impulse);
     }
 
+    /// Takes the kick and all that came after it back.
+    pub(crate) fn take_kick_back(&mut self) {
+        self.u.copy_from_slice(&self.u_start);
+    }
+
     /// Takes all impulses back that were pushed since the kick.
     pub(crate) fn take_pushes_back(&mut self) {
         self.contact.pushed.fill([0.0; 6]);
@@ -189,6 +194,17 @@ impl Mechanism {
                 let from = (self.layout.soft[k].row - node.row) as usize;
                 part(from, from + 1, self.linear.soft[k].compliance);
             }
+        }
+    }
+
+    /// Calls `visit` with every free motion and how much the kick has changed it.
+    pub(crate) fn kick_on_free_motions(&self, mut visit: impl FnMut(usize, f64)) {
+        for (k, motion) in self.contact.basis.iter().enumerate() {
+            let mut sum = 0.0;
+            for (q, (after, before)) in motion.iter().zip(self.contact.kicked.iter().zip(&self.u_start)) {
+                sum += (0..6).map(|s| q[s] * (after[s] - before[s])).sum::<f64>();
+            }
+            visit(k, sum);
         }
     }
 

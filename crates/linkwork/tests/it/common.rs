@@ -2,7 +2,7 @@
 
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Scene, WORLD};
-use linkwork::{BodyId, JointId, Reaction, Scratch, StepKinds, StepParams, StepReport, World, step};
+use linkwork::{BodyId, JointId, Method, Reaction, Scratch, StepKinds, StepParams, StepReport, World, step};
 
 /// A world in motion, with a record of what its steps reported.
 pub struct Run {
@@ -17,6 +17,12 @@ pub struct Run {
 impl Run {
     pub fn new(scene: &Scene, h: f64) -> Run {
         Run { name: scene.name.clone(), ..Run::of(build(scene), h) }
+    }
+
+    pub fn by(method: Method, scene: &Scene, h: f64) -> Run {
+        let mut run = Run::new(scene, h);
+        run.params.method = method;
+        run
     }
 
     pub fn of(world: World, h: f64) -> Run {
@@ -93,6 +99,12 @@ impl Run {
     pub fn energy(&self) -> f64 {
         self.world.energy().total()
     }
+}
+
+/// Largest distance between the bodies of two runs, m.
+pub fn distance(a: &Run, b: &Run) -> f64 {
+    let at = |run: &Run| run.world.body_ids().map(|id| run.world.center_of_mass(id).unwrap()).collect::<Vec<_>>();
+    at(a).iter().zip(at(b)).fold(0.0, |m: f64, (x, y)| m.max(x.distance(y)))
 }
 
 pub fn build(scene: &Scene) -> World {

@@ -107,3 +107,48 @@ fn a_platform_lifts_a_pile() {
     assert!(heights.fold(f64::INFINITY, f64::min) > 1.04, "links stay on the platform");
     assert!(deepest < 2e-3, "{deepest}");
 }
+
+/// Storeys of two blocks that a hinge joins.
+fn jointed_tower(storeys: usize) -> Scene {
+    let mut scene = Scene::new("jointed tower");
+    scene.body(ground(0.6));
+    for k in 0..storeys {
+        let z = 0.1 + 0.2 * k as f64;
+        let names = ["left", "right"].map(|side| format!("{side} {k}"));
+        for (name, x) in names.iter().zip([-0.25, 0.25]) {
+            scene.body(cuboid(name, [0.5, 0.5, 0.2], 0.6).with_mass(10.0).at([x, 0.0, z]));
+        }
+        scene.joint(Joint::hinge(format!("hinge {k}"), &names[0], &names[1], DVec3::new(0.0, 0.0, z), DVec3::Y));
+    }
+    scene
+}
+
+/// How deep the tower sinks into itself within two seconds, and how far its top goes.
+fn stand_and_sink(storeys: usize, h: f64, shocks: bool) -> (f64, f64) {
+    let mut run = Run::new(&jointed_tower(storeys), h);
+    run.params.shock_propagation = shocks;
+    let top = format!("left {}", storeys - 1);
+    let start = run.position(&top);
+    let mut deepest = 0.0_f64;
+    while run.world.time() < 2.0 {
+        run.step();
+        deepest = deepest.max(overlap::deepest(&run.world).0);
+    }
+    assert!(run.worst_error < 1e-9, "{} m open", run.worst_error);
+    (deepest, run.position(&top).distance(start))
+}
+
+#[test]
+fn tall_towers_of_jointed_bodies_stand() {
+    for h in [1.0 / 60.0, 1.0 / 30.0] {
+        let (deepest, moved) = stand_and_sink(40, h, false);
+        assert!(deepest < 2e-5 && moved < 1e-3, "h = {h}: {deepest} m deep, the top moves {moved} m");
+    }
+}
+
+/// Too many bodies for Newton's method: sweeps alone let a tower sink and rock, shocks hold it up.
+#[test]
+fn shocks_hold_up_what_sweeps_alone_let_sink() {
+    let [plain, shocked] = [false, true].map(|shocks| stand_and_sink(101, 1.0 / 60.0, shocks));
+    assert!(shocked.0 < 0.5 * plain.0 && shocked.1 < 0.5 * plain.1, "with shocks {shocked:?} m, without {plain:?} m");
+}

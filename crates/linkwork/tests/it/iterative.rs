@@ -1,6 +1,6 @@
 //! The iterative method against the direct one, closed forms, conservation laws and its own promises.
 
-use crate::common::{Complaints, Run, assert_close, bar, build, lump, registered, weightless};
+use crate::common::{Complaints, Run, assert_close, bar, build, distance, lump, registered, weightless};
 use crate::contact::{cuboid, ground};
 use crate::random_mechanism::{Ingredients, mechanism};
 use linkwork::glam::{DQuat, DVec3};
@@ -25,15 +25,7 @@ const PROMISED: f64 = 1e-3;
 const CLOSED: f64 = 1e-6;
 
 fn iterative(scene: &Scene, h: f64) -> Run {
-    let mut run = Run::new(scene, h);
-    run.params.method = Method::Iterative;
-    run
-}
-
-/// Largest distance between the bodies of two runs, m.
-fn distance(a: &Run, b: &Run) -> f64 {
-    let at = |run: &Run| run.world.body_ids().map(|id| run.world.center_of_mass(id).unwrap()).collect::<Vec<_>>();
-    at(a).iter().zip(at(b)).fold(0.0, |m: f64, (x, y)| m.max(x.distance(y)))
+    Run::by(Method::Iterative, scene, h)
 }
 
 #[test]

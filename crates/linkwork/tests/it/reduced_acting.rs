@@ -1,6 +1,6 @@
 //! What acts on joints and what touches, in reduced coordinates: against the direct method and closed forms.
 
-use crate::common::{Complaints, Run, assert_close, bar, lump, on_axle, on_slider, registered, servo};
+use crate::common::{Complaints, Run, assert_close, bar, distance, lump, on_axle, on_slider, registered, servo};
 use crate::contact::{cuboid, ground, sphere};
 use crate::overlap;
 use crate::random_mechanism::{Ingredients, mechanism};
@@ -11,15 +11,7 @@ use linkwork::{Method, Scene, Scratch};
 const DOWN: [f64; 3] = [0.0, 0.0, -9.81];
 
 fn reduced(scene: &Scene, h: f64) -> Run {
-    let mut run = Run::new(scene, h);
-    run.params.method = Method::Reduced;
-    run
-}
-
-/// Largest distance between the bodies of two runs, m.
-fn distance(a: &Run, b: &Run) -> f64 {
-    let at = |run: &Run| run.world.body_ids().map(|id| run.world.center_of_mass(id).unwrap()).collect::<Vec<_>>();
-    at(a).iter().zip(at(b)).fold(0.0, |m: f64, (x, y)| m.max(x.distance(y)))
+    Run::by(Method::Reduced, scene, h)
 }
 
 /// Distance of the two methods after a time, for a step and a sixteenth of it.

@@ -31,7 +31,7 @@ pub(in crate::contact) struct Point {
     pub gap: f64x4,
     /// Gap by now.
     now: f64x4,
-    target: f64x4,
+    pub(super) target: f64x4,
     /// What turns a velocity along the normal, or across it, into the impulse that takes it out.
     inverse: [f64x4; 2],
     mobility: f64x4,
@@ -45,22 +45,29 @@ type Vector = [f64x4; 3];
 
 /// Four manifolds that share no body, if they are to be swept over.
 #[derive(Clone, Copy)]
-struct Batch {
-    bodies: [[u32; 4]; 2],
+pub(super) struct Batch {
+    pub(super) bodies: [[u32; 4]; 2],
     numbers: [u32; 4],
-    counts: [u8; 4],
+    pub(super) counts: [u8; 4],
     across: [Vector; 2],
     first: u32,
     points: u32,
+}
+
+impl Batch {
+    /// Where its points are.
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.points) as usize
+    }
 }
 
 /// The contacts of a pile.
 #[derive(Default)]
 pub(in crate::contact) struct Batches {
     waiting: Vec<Waiting>,
-    batches: Vec<Batch>,
+    pub(super) batches: Vec<Batch>,
     /// More than are in use: their memory is kept.
-    points: Vec<Point>,
+    pub(super) points: Vec<Point>,
     used: usize,
     /// By body: colours taken.
     taken: Vec<u64>,
@@ -222,7 +229,7 @@ impl Batches {
 
     /// Bodies and points of every batch.
     pub fn iter(&self) -> impl Iterator<Item = (&[[u32; 4]; 2], &[Point])> {
-        self.batches.iter().map(|b| (&b.bodies, &self.points[b.first as usize..(b.first + b.points) as usize]))
+        self.batches.iter().map(|b| (&b.bodies, &self.points[b.range()]))
     }
 
     /// The same, with what goes with every point.
@@ -234,7 +241,7 @@ impl Batches {
         self.batches.iter().map(move |b| {
             let (now, later) = std::mem::take(&mut rest).split_at_mut(b.points as usize);
             rest = later;
-            (&b.bodies, &self.points[b.first as usize..(b.first + b.points) as usize], now)
+            (&b.bodies, &self.points[b.range()], now)
         })
     }
 
@@ -246,7 +253,7 @@ impl Batches {
         mut visit: impl FnMut(u32, usize, f64, DVec3),
     ) {
         for batch in &self.batches {
-            let points = &self.points[batch.first as usize..(batch.first + batch.points) as usize];
+            let points = &self.points[batch.range()];
             for (p, point) in points.iter().enumerate() {
                 let [along, a, b] = impulses(batch.first as usize + p, point);
                 let t: Vector = std::array::from_fn(|c| batch.across[0][c] * a + batch.across[1][c] * b);
@@ -274,10 +281,10 @@ impl Batches {
         for batch in batches {
             let moved = batch.bodies.map(|b| gather(way, &b));
             let mut lanes = batch.bodies.map(|b| gather(u, &b));
-            for point in &mut points[batch.first as usize..(batch.first + batch.points) as usize] {
+            for point in &mut points[batch.range()] {
                 point.now = point.gap + rate(&point.rows[0], &moved) + point.drift[0] * elapsed;
             }
-            for point in &points[batch.first as usize..(batch.first + batch.points) as usize] {
+            for point in &points[batch.range()] {
                 for r in 0..3 {
                     push(&point.rows[r], point.impulse[r], &mut lanes);
                 }
@@ -305,7 +312,7 @@ impl Batches {
         let Batches { batches, points, .. } = self;
         let mut moved = f64x4::splat(0.0);
         for batch in batches {
-            let points = &mut points[batch.first as usize..(batch.first + batch.points) as usize];
+            let points = &mut points[batch.range()];
             let mut lanes = batch.bodies.map(|b| gather(u, &b));
             for point in points {
                 if friction {
@@ -424,7 +431,7 @@ fn cross(a: &Vector, b: &Vector) -> Vector {
 }
 
 #[inline(always)]
-fn product(a: &[f64x4; 6], b: &[f64x4; 6]) -> f64x4 {
+pub(super) fn product(a: &[f64x4; 6], b: &[f64x4; 6]) -> f64x4 {
     (1..6).fold(a[0] * b[0], |sum, c| a[c].mul_add(b[c], sum))
 }
 
@@ -462,7 +469,7 @@ pub(in crate::contact) fn gather(u: &[Wide], bodies: &[u32; 4]) -> [f64x4; 6] {
 }
 
 #[inline(always)]
-fn scatter(u: &mut [Wide], bodies: &[[u32; 4]; 2], lanes: &Lanes) {
+pub(super) fn scatter(u: &mut [Wide], bodies: &[[u32; 4]; 2], lanes: &Lanes) {
     for (bodies, lanes) in bodies.iter().zip(lanes) {
         scatter_one(u, bodies, lanes);
     }

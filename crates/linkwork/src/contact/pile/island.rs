@@ -21,6 +21,10 @@ const TIGHT: usize = 2;
 /// Freedoms from which on they are one whatever the units.
 const LARGE: usize = 200;
 
+/// Bodies up to which a pile can be calm, and how fast they may be then, m/s: many are tried only where they hardly move, because
+/// an attempt that fails costs a sweep for each of its iterations.
+const CALM: [(usize, f64); 2] = [(60, 0.2), (200, 0.02)];
+
 /// How far bodies may pass along each other, or the ends of a turning one bend off, before their contacts are doubted, m.
 const PASSING: f64 = 5e-3;
 const TURNING: f64 = 3e-4;
@@ -29,19 +33,22 @@ const DEEPER: f64 = 1e-3;
 
 impl Contacts {
     /// Whether an island is so many things with joints that touch each other that they are swept over: what they do while they
-    /// tumble changes from step to step, and Newton's method would start anew in each.
+    /// tumble changes from step to step, and Newton's method would start anew in each. Shocks are propagated in sweeps only, so
+    /// that things without joints are swept over as well where this is asked for.
     pub(in crate::contact) fn is_pile(
         &self,
         island: &Island,
         world: &World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
-        h: f64,
+        params: &StepParams,
     ) -> bool {
+        let h = params.dt;
         let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
         let units = island.mechanisms.len() + island.free.len();
         let most = 6 * (bodies + island.free.len());
-        if island.mechanisms.is_empty() || most <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
+        let alone = island.mechanisms.is_empty() && !params.shock_propagation;
+        if alone || most <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
             return false;
         }
         let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
@@ -49,8 +56,7 @@ impl Contacts {
             return false;
         }
         let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
-        let in_mechanisms = island.mechanisms.iter().flat_map(|&m| mechanisms[m as usize].movable_bodies());
-        for slot in in_mechanisms.copied().chain(island.free.iter().map(|&k| free[k as usize])) {
+        for slot in island.slots(mechanisms, free) {
             let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
             (lightest, heaviest) = (lightest.min(mass), heaviest.max(mass));
         }
@@ -69,6 +75,21 @@ impl Contacts {
         // light bodies that are held tightly feel what they bear, not what they weigh
         let tight = freedoms < TIGHT * (bodies + island.free.len()) && heaviest > MOST_RATIO * lightest;
         !tight && (units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE)
+    }
+
+    /// Whether a pile is so small and slow that Newton's method is worth a try: it brings to rest what sweeps rock.
+    pub(in crate::contact) fn is_calm(
+        &self,
+        island: &Island,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        free: &[u32],
+    ) -> bool {
+        let mut slots = island.slots(mechanisms, free);
+        let bodies = slots.clone().count();
+        let Some((_, speed)) = CALM.iter().find(|(most, _)| bodies <= *most) else { return false };
+        let slow = |slot: u32| world.bodies.at(slot as usize).is_none_or(|b| b.v.length() < *speed);
+        slots.all(slow) && island.lowest_slot(mechanisms, free).is_some_and(|slot| !world.resting.is_restless(slot))
     }
 
     /// Advances all piles, several at once; those that need a smaller step are left and are `late`.
@@ -333,7 +354,7 @@ impl Shared<'_> {
         let mut pile = std::mem::take(&mut island.pile);
         pile.clear();
         self.fill(&mut pile, island, mechanisms, h, report);
-        let outcome = pile.solve(mechanisms, h);
+        let outcome = pile.solve(mechanisms, h, params.shock_propagation);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
         {

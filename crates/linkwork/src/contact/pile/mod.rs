@@ -19,6 +19,7 @@
 mod batches;
 mod island;
 mod joints;
+mod shock;
 
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
@@ -96,6 +97,7 @@ pub(super) struct Pile {
     batches: Batches,
     joints: Joints,
     bounded: Vec<BoundedRow>,
+    levels: shock::Levels,
     effort: Effort,
 }
 
@@ -192,8 +194,8 @@ impl Pile {
         });
     }
 
-    /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile.
-    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], h: f64) -> Outcome {
+    /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile. `shocks` if these are to be propagated.
+    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], h: f64, shocks: bool) -> Outcome {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
@@ -205,10 +207,16 @@ impl Pile {
             self.start_bounded();
             self.joints.project(mechanisms, &mut self.u);
             outcome.sweeps += self.stage(mechanisms, h_s, true).0;
+            if shocks {
+                self.propagate_shocks(mechanisms);
+            }
             for (way, u) in self.way.iter_mut().zip(&self.u) {
                 (0..8).for_each(|s| way[s] += h_s * u[s]);
             }
             let (sweeps, residual) = self.stage(mechanisms, h_s, false);
+            if shocks {
+                self.propagate_shocks(mechanisms);
+            }
             outcome.sweeps += sweeps;
             outcome.residual = residual;
             self.batches.end();

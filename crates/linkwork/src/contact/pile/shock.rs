@@ -1,0 +1,107 @@
+//! Shock propagation, an option: after the sweeps, contacts from the ground up, each seeing what is below as if it could not be
+//! moved (Guendelman, Bridson and Fedkiw 2003; Weinstein, Teran and Fedkiw 2006, section VI). Joints are exempt: after every
+//! level velocities are brought back to them with the true masses.
+//!
+//! Weight does not have to travel down through many sweeps then, so that few of them hold a tall stack up; but what is below does
+//! not feel what shocks give to what is above, and momentum is not kept.
+
+use super::batches::{Batches, NOBODY, gather, product, rate, scatter};
+use super::{Pile, Wide};
+use crate::mechanism::Mechanism;
+use wide::f64x4;
+
+/// The level of a body that nothing leads to from the ground.
+const AFLOAT: u32 = u32::MAX;
+/// Sweeps over the contacts of one level.
+const SWEEPS: u32 = 2;
+
+/// How many contacts each body is away from what does not move.
+#[derive(Default)]
+pub(super) struct Levels {
+    of: Vec<u32>,
+    highest: u32,
+    edges: Vec<[u32; 2]>,
+}
+
+impl Levels {
+    fn level(&self, body: u32) -> u32 {
+        if body == NOBODY { 0 } else { self.of[body as usize] }
+    }
+
+    /// Levels along the contacts that press by now.
+    fn find(&mut self, bodies: usize, contacts: &Batches) {
+        self.edges.clear();
+        for batch in &contacts.batches {
+            let points = &contacts.points[batch.range()];
+            for l in 0..4 {
+                let presses = |count: u8| points[..usize::from(count)].iter().any(|p| p.impulse[0].to_array()[l] > 0.0);
+                if presses(batch.counts[l]) {
+                    self.edges.push([batch.bodies[0][l], batch.bodies[1][l]]);
+                }
+            }
+        }
+        self.of.clear();
+        self.of.resize(bodies, AFLOAT);
+        self.highest = 0;
+        loop {
+            let mut any = false;
+            for &[a, b] in &self.edges {
+                for (low, high) in [(a, b), (b, a)] {
+                    if self.level(low) == self.highest && self.level(high) == AFLOAT {
+                        self.of[high as usize] = self.highest + 1;
+                        any = true;
+                    }
+                }
+            }
+            if !any {
+                return;
+            }
+            self.highest += 1;
+        }
+    }
+}
+
+impl Pile {
+    /// Passes shocks up through the pile, towards the velocities that the last stage aimed at.
+    pub(super) fn propagate_shocks(&mut self, mechanisms: &mut [&mut Mechanism]) {
+        self.levels.find(self.u.len(), &self.batches);
+        for level in 1..=self.levels.highest {
+            for _ in 0..SWEEPS {
+                self.batches.push_level(&mut self.u, &self.levels, level);
+            }
+            self.joints.project(mechanisms, &mut self.u);
+        }
+    }
+}
+
+impl Batches {
+    /// Pushes the bodies of a level away from those below, which stay.
+    fn push_level(&self, u: &mut [Wide], levels: &Levels, level: u32) {
+        let (zero, one) = (f64x4::splat(0.0), f64x4::splat(1.0));
+        for batch in &self.batches {
+            let [a, b] = batch.bodies.map(|bodies| bodies.map(|body| levels.level(body)));
+            let above = |of: &[u32; 4], other: &[u32; 4]| {
+                f64x4::new(std::array::from_fn(|l| f64::from(of[l] == level && other[l] < level)))
+            };
+            let moves = [above(&a, &b), above(&b, &a)];
+            if moves.iter().all(|m| m.to_array() == [0.0; 4]) {
+                continue;
+            }
+            let mut lanes = batch.bodies.map(|bodies| gather(u, &bodies));
+            for point in &self.points[batch.range()] {
+                let rows = &point.rows[0];
+                let response = product(&rows[0], &rows[0]) * moves[0] + product(&rows[1], &rows[1]) * moves[1];
+                let inverse = response.simd_gt(zero).select(one / response, zero);
+                let v = rate(rows, &lanes) + point.drift[0];
+                let shock = ((point.target - v) * inverse).max(zero);
+                for side in 0..2 {
+                    let given = shock * moves[side];
+                    for c in 0..6 {
+                        lanes[side][c] = rows[side][c].mul_add(given, lanes[side][c]);
+                    }
+                }
+            }
+            scatter(u, &batch.bodies, &lanes);
+        }
+    }
+}
