@@ -88,16 +88,18 @@ impl Contacts {
             if complementarity::solve(island, self.solver, report) {
                 return;
             }
-            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
-            report.refused.get_or_insert((m.a, m.b));
+            if let Some(pair) = first_pair(island, world) {
+                report.refused.get_or_insert(pair);
+            }
         }
         if island.is_swept() {
             self.sweep(island, mechanisms, h, report);
             return;
         }
         if island.rigid && !solve_rigidly(island, h, report) {
-            let m = &world.collisions.manifolds[island.manifolds[0] as usize];
-            report.jammed.get_or_insert((m.a, m.b));
+            if let Some(pair) = first_pair(island, world) {
+                report.jammed.get_or_insert(pair);
+            }
             self.soften(island, world, h);
         }
         if !island.rigid {
@@ -135,6 +137,12 @@ impl Contacts {
             }
         }
     }
+}
+
+/// Two bodies that touch in an island; it may have none, and be there for limits and friction of joints alone.
+fn first_pair(island: &Island, world: &World) -> Option<(u32, u32)> {
+    let m = &world.collisions.manifolds[*island.manifolds.first()? as usize];
+    Some((m.a, m.b))
 }
 
 /// Returns whether the contacts do not contradict each other.

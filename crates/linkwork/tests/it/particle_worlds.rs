@@ -1,6 +1,6 @@
 //! Particles in a world: contact with bodies, attachment, momentum, snapshots, bad input.
 
-use crate::common::{Run, assert_close, assert_near, build, wxyz};
+use crate::common::{Run, assert_close, assert_near, build, registered, wxyz};
 use linkwork::glam::DVec3;
 use linkwork::particle::{Gravity, Method, ParticleSystem, Pull, Spring, Strings};
 use linkwork::scene::{
@@ -127,6 +127,14 @@ fn a_rope_pulls_on_a_mechanism() {
         assert_close(&format!("step {step}: hinge force"), force.z.abs(), half, 1e-3 * half);
     }
     assert_near("nothing sideways", DVec3::new(force.x, force.y, 0.0), DVec3::ZERO, 1e-3 * half);
+}
+
+#[test]
+fn a_crane_whose_limits_jam_without_any_contact_goes_on() {
+    // a panic: an island of limits alone that contradicted each other was asked for two bodies that touch
+    let mut run = Run::new(&registered("rope-crane", &[]), 1.0 / 120.0);
+    run.steps(12 * 120);
+    assert!(run.position("load").is_finite());
 }
 
 #[test]
