@@ -1,5 +1,6 @@
 //! What can be asked of the command.
 
+use crate::failure::Failure;
 use crate::number;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -89,15 +90,6 @@ impl MethodName {
             MethodName::Iterative => linkwork::Method::Iterative,
         }
     }
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            MethodName::Direct => "direct",
-            MethodName::Reduced => "reduced",
-            MethodName::Iterative => "iterative",
-        }
-    }
 }
 
 /// How a way of passing time is called on the command line.
@@ -168,6 +160,18 @@ pub struct SolveOptions {
 }
 
 impl SolveOptions {
+    /// Refuses a choice that would have no effect.
+    pub fn check(&self) -> Result<(), Failure> {
+        if matches!(self.stepper, StepperName::Events) && !matches!(self.method, MethodName::Direct) {
+            let message = format!("--method {} has no effect with --stepper events", name_of(&self.method));
+            return Err(Failure::usage(
+                message,
+                "between events joints are held by multipliers: leave one of the two out",
+            ));
+        }
+        Ok(())
+    }
+
     /// What the engine is told.
     pub fn params(&self, dt: f64) -> StepParams {
         let (method, tolerance) = (self.method.method(), self.tolerance);

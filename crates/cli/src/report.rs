@@ -1,6 +1,6 @@
 //! The report of a run: what `--report` writes and the summary says. All numbers in SI units.
 
-use crate::args::MethodName;
+use crate::args::{SolveOptions, name_of};
 use crate::record::{Record, SeenWarning, StepMilliseconds};
 use crate::series::Course;
 use crate::source::{Schedule, Source};
@@ -24,7 +24,13 @@ pub struct Report {
     /// Version of the program.
     pub version: &'static str,
     /// How joints were held.
-    pub method: &'static str,
+    pub method: String,
+    /// How time passed.
+    pub stepper: String,
+    /// How contacts were solved.
+    pub contact: String,
+    /// Whether shocks were propagated through heaps.
+    pub shock_propagation: bool,
     /// Tolerance of the error control, if it was on.
     pub tolerance: Option<f64>,
     /// Step size, s.
@@ -191,8 +197,7 @@ impl Report {
     pub fn new(
         source: &Source,
         schedule: Schedule,
-        method: MethodName,
-        tolerance: Option<f64>,
+        solving: SolveOptions,
         world: &World,
         record: &Record,
         end: &End,
@@ -209,8 +214,11 @@ impl Report {
             parameters: source.parameters.iter().map(|(key, value)| (key.clone(), whole_or_real(*value))).collect(),
             file: source.file.as_ref().map(|file| file.file.clone()),
             version: env!("CARGO_PKG_VERSION"),
-            method: method.name(),
-            tolerance,
+            method: name_of(&solving.method),
+            stepper: name_of(&solving.stepper),
+            contact: name_of(&solving.contact),
+            shock_propagation: solving.shock,
+            tolerance: solving.tolerance,
             dt: schedule.dt,
             steps: record.steps,
             duration: schedule.duration,

@@ -36,8 +36,7 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let mut tape = Tape::start(outputs.record, outputs.html, &source, &world, dt, fps)?;
     let (record, end) = simulate(&mut world, schedule, options, csv.as_mut(), tape.as_mut());
 
-    let solving = options.stepping.solving;
-    let report = Report::new(&source, schedule, solving.method, solving.tolerance, &world, &record, &end);
+    let report = Report::new(&source, schedule, options.stepping.solving, &world, &record, &end);
     let written = csv.map_or(Ok(()), CsvOutput::finish).and(tape.map_or(Ok(()), Tape::finish));
     // The report comes even if the table or the recording could not be written.
     if let Some(mut output) = outputs.report {

@@ -100,8 +100,10 @@ impl Source {
         }
     }
 
-    /// Step size and number of steps, from the command line or else from the scene, which takes them over.
+    /// Step size and number of steps, from the command line or else from the scene, which takes them over. Refuses
+    /// methods that do not go together.
     pub fn schedule(&mut self, options: &StepOptions) -> Result<Schedule, Failure> {
+        options.solving.check()?;
         let step = &mut self.scene.step;
         step.dt = options.dt.unwrap_or(step.dt);
         step.duration = options.duration.unwrap_or(step.duration);

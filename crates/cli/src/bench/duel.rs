@@ -1,7 +1,7 @@
 //! Two builds by turns: what slows the machine down for a while slows both.
 
 use super::cases::CASES;
-use crate::args::BenchOptions;
+use crate::args::{BenchOptions, name_of};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -90,7 +90,7 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
             command.args([flag, &value.to_string()]);
         }
     }
-    command.args(["--method", steps.solving.method.name()]).args(steps.solving.sleep.then_some("--sleep"));
+    command.args(["--method", &name_of(&steps.solving.method)]).args(steps.solving.sleep.then_some("--sleep"));
     command.args(&options.scenes).stdin(Stdio::null()).stderr(Stdio::null());
     let shown = program.display();
     let output = command.output().map_err(|error| {

@@ -5,7 +5,7 @@
 
 use super::baseline::{Baseline, Entry, Quantity};
 use super::cases::label;
-use crate::args::BenchOptions;
+use crate::args::{BenchOptions, name_of};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -69,7 +69,7 @@ fn asked(
             arguments.extend([flag.to_owned(), value.to_string()]);
         }
     }
-    arguments.extend(["--method".to_owned(), steps.solving.method.name().to_owned()]);
+    arguments.extend(["--method".to_owned(), name_of(&steps.solving.method)]);
     if steps.solving.sleep {
         label.push_str(" --sleep");
         arguments.push("--sleep".to_owned());

@@ -475,7 +475,7 @@ impl Session {
             "speed": self.speed,
             "dt": self.params.dt,
             "tolerance": self.params.tolerance,
-            "method": self.solving.method.name(),
+            "method": name_of(&self.solving.method),
             "stepper": name_of(&self.solving.stepper),
             "contact": name_of(&self.solving.contact),
             "sleep": self.solving.sleep,
