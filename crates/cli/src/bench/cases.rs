@@ -37,6 +37,14 @@ pub enum Target {
     RedundantRows(usize),
     /// Mean iterations of the joint correction.
     JointIterations(f64),
+    /// Mean CPU time of a step, ms.
+    MeanStepTime(f64),
+    /// CPU time of all steps, s.
+    TotalTime(f64),
+    /// Nothing is deeper in anything else than this, m.
+    Overlap(f64),
+    /// The same in the last quarter of the time.
+    OverlapAtEnd(f64),
 }
 
 /// What the times of two cases must show.
@@ -75,8 +83,14 @@ pub enum Relation {
 /// How close to linear "linear" is.
 const LINEAR: f64 = 1.15;
 
+/// Milliseconds of a frame: what takes no longer runs in real time at 60 Hz.
+const FRAME_MS: f64 = 1e3 / 60.0;
+/// How close to linear growth contact scenes stay.
+const LINEAR_IN_CONTACT: f64 = 1.1;
+
 use Target::{
-    AccurateStepTime, Displacement, EnergyDrift, EnergyRise, JointError, JointIterations, RedundantRows, StepTime,
+    AccurateStepTime, Displacement, EnergyDrift, EnergyRise, JointError, JointIterations, MeanStepTime, Overlap,
+    OverlapAtEnd, RedundantRows, StepTime, TotalTime,
 };
 
 /// All cases.
@@ -183,6 +197,141 @@ pub const CASES: &[Case] = &[
     Case { scene: "tube", settings: &[("rings", 8.0)], dt: 1.0 / 60.0, duration: 0.5, targets: &[JointError(1e-9)] },
     Case { scene: "excavator", settings: &[], dt: 1.0 / 30.0, duration: 10.0, targets: &[JointError(1e-9)] },
     Case { scene: "crane-load", settings: &[], dt: 1.0 / 30.0, duration: 10.0, targets: &[JointError(1e-9)] },
+    // contact
+    Case {
+        scene: "pyramid",
+        settings: &[("base", 20.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[Overlap(1e-4), Displacement(1e-3)],
+    },
+    Case {
+        scene: "pyramid",
+        settings: &[("base", 20.0), ("drop", 0.01)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[OverlapAtEnd(1e-3)],
+    },
+    Case { scene: "pyramid", settings: &[("base", 50.0)], dt: 1.0 / 60.0, duration: 5.0, targets: &[Overlap(5e-4)] },
+    Case {
+        scene: "rings",
+        settings: &[("rings", 90.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), OverlapAtEnd(5e-4)],
+    },
+    Case {
+        scene: "rings",
+        settings: &[("rings", 360.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), OverlapAtEnd(5e-4)],
+    },
+    Case {
+        scene: "rings",
+        settings: &[("rings", 1440.0)],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0), ("load", 0.0), ("ground", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.06)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.06)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 50.0), ("load", 0.0), ("ground", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.3)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 50.0), ("load", 20.0), ("ground", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.3)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.06)],
+    },
+    Case {
+        scene: "crane",
+        settings: &[("load", 50.0)],
+        dt: 0.25,
+        duration: 10.0,
+        targets: &[JointError(1e-6), Overlap(1e-6)],
+    },
+    Case {
+        scene: "crane",
+        settings: &[("load", 5e7)],
+        dt: 0.25,
+        duration: 10.0,
+        targets: &[JointError(1e-6), Overlap(1e-6)],
+    },
+    Case {
+        scene: "gripper",
+        settings: &[("mass", 10.0), ("lift", 0.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), Displacement(1e-6)],
+    },
+    Case {
+        scene: "gripper",
+        settings: &[("mass", 1e4), ("lift", 0.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), Displacement(1e-6)],
+    },
+    Case {
+        scene: "net",
+        settings: &[],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6), MeanStepTime(FRAME_MS)],
+    },
+    Case {
+        scene: "bridge",
+        settings: &[],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6), MeanStepTime(FRAME_MS)],
+    },
+    Case {
+        scene: "tank",
+        settings: &[],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6), MeanStepTime(FRAME_MS)],
+    },
+    Case {
+        scene: "magnets",
+        settings: &[],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6), MeanStepTime(FRAME_MS)],
+    },
+    Case {
+        scene: "skeletons",
+        settings: &[],
+        dt: 1.0 / 60.0,
+        duration: 5.0,
+        targets: &[JointError(1e-6), MeanStepTime(FRAME_MS)],
+    },
 ];
 
 /// What the cases must show together.
@@ -192,6 +341,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::Growth { from: "strandbeest legs=12", to: "strandbeest legs=50", exponent: LINEAR },
     Relation::Growth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
+    Relation::Growth { from: "rings rings=90", to: "rings rings=1440", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "particles neighbours=10000", to: "particles neighbours=40000", exponent: LINEAR },
 ];
 

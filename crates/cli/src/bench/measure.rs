@@ -82,6 +82,12 @@ pub struct Measured {
     pub joint_error_m: f64,
     /// Largest distance of a body from its start, m.
     pub displacement_m: f64,
+    /// Deepest overlap, m.
+    pub overlap_m: f64,
+    /// The same in the last quarter of the time.
+    pub overlap_at_end_m: f64,
+    /// CPU time of all steps of a repeat, s: the median.
+    pub total_cpu_s: f64,
     /// Largest difference from the initial energy, as a part of the largest kinetic energy.
     pub energy_drift: f64,
     /// Largest rise above it.
@@ -103,6 +109,7 @@ struct Repeat {
     record: Record,
     accurate: StepTimes,
     stages: Stages,
+    late_overlap: f64,
     state_hash: u64,
 }
 
@@ -129,6 +136,7 @@ pub fn measure(
             record: Record::start(&world),
             accurate: StepTimes::default(),
             stages: Stages::default(),
+            late_overlap: 0.0,
             state_hash: 0,
         };
         for step in 0..schedule.steps {
@@ -145,6 +153,9 @@ pub fn measure(
                 repeat.accurate.add(elapsed);
             }
             repeat.add_stages(&report.stages);
+            if 4 * step >= 3 * schedule.steps {
+                repeat.late_overlap = repeat.late_overlap.max(report.penetration_m);
+            }
             repeat.record.add(&world, &report, elapsed);
             progress.show(number * schedule.steps + step + 1, repeat.record.joint_error.0);
         }
@@ -186,6 +197,9 @@ pub fn measure(
         },
         joint_error_m: first.record.joint_error.0,
         displacement_m: first.record.displacement,
+        overlap_m: first.record.penetration,
+        overlap_at_end_m: first.late_overlap,
+        total_cpu_s: Spread::of(repeats.iter().map(|repeat| repeat.record.times.total.cpu).collect()).median,
         energy_drift: first.record.energy.drift_relative(),
         energy_rise: first.record.energy.max_rise_relative(),
         joint_iterations: first.record.mean_iterations().0,

@@ -81,12 +81,19 @@ fn judge_target(result: &Measured, target: Target) -> Verdict {
         Target::Displacement(bound) => ("displacement in m", result.displacement_m, bound),
         Target::RedundantRows(rows) => ("redundant rows", result.redundant_rows as f64, rows as f64),
         Target::JointIterations(bound) => ("iterations a step", result.joint_iterations, bound),
+        Target::MeanStepTime(bound) => ("CPU ms a step, mean", 1e3 * result.total_cpu_s / result.steps as f64, bound),
+        Target::TotalTime(bound) => ("CPU s in all", result.total_cpu_s, bound),
+        Target::Overlap(bound) => ("overlap in m", result.overlap_m, bound),
+        Target::OverlapAtEnd(bound) => ("overlap at the end in m", result.overlap_at_end_m, bound),
     };
     let met = match target {
         Target::RedundantRows(_) => value == bound,
         _ => value <= bound,
     };
-    let is_time = matches!(target, Target::StepTime(_) | Target::AccurateStepTime(_));
+    let is_time = matches!(
+        target,
+        Target::StepTime(_) | Target::AccurateStepTime(_) | Target::MeanStepTime(_) | Target::TotalTime(_)
+    );
     Verdict { label: result.label.clone(), quantity, value, bound, met, is_time }
 }
 
@@ -151,6 +158,9 @@ mod tests {
             stages_ms: StageTimes::default(),
             joint_error_m: 1e-10,
             displacement_m: f64::NAN,
+            overlap_m: 2e-3,
+            overlap_at_end_m: 1e-4,
+            total_cpu_s: 0.01 * ms,
             energy_drift: 0.5,
             energy_rise: 0.0,
             joint_iterations: 2.0,
@@ -172,13 +182,17 @@ mod tests {
             Target::Displacement(1.0),
             Target::RedundantRows(3),
             Target::JointIterations(4.0),
+            Target::MeanStepTime(1.0),
+            Target::TotalTime(1e-3),
+            Target::Overlap(1e-3),
+            Target::OverlapAtEnd(1e-3),
         ];
         let result = Measured { accurate_cpu_ms: Some(0.25), ..measured("a", 100, 0.2, TARGETS) };
         let verdicts = judge(&[result], &[]);
         let met: Vec<bool> = verdicts.iter().map(|verdict| verdict.met).collect();
-        assert_eq!(met, [true, false, true, false, true, false, true, true, true]);
+        assert_eq!(met, [true, false, true, false, true, false, true, true, true, false, false, true, true]);
         let wrong: Vec<&str> = verdicts.iter().filter(|v| v.is_wrong()).map(|v| v.quantity).collect();
-        assert_eq!(wrong, ["drift of energy", "displacement in m"]);
+        assert_eq!(wrong, ["drift of energy", "displacement in m", "overlap in m"]);
     }
 
     #[test]
