@@ -147,7 +147,9 @@ impl Contacts {
             let restitution = manifold.material.restitution;
             for point in manifold.points() {
                 let speed = -island.problem.entries[entry].b[0];
-                if restitution > 0.0 && speed > tolerance.max(1e-12) {
+                // what is soft rebounds by its own spring
+                let hard = manifold.material.softness.is_none();
+                if hard && restitution > 0.0 && speed > tolerance.max(1e-12) {
                     let approach = Approach { speed, ..self.approach(world, manifold, point.position) };
                     if let Some(time) = approach.time_to(point.gap, h) {
                         let speed_after = restitution * speed + (1.0 + restitution) * approach.growth * time;

@@ -98,8 +98,7 @@ fn matrix(island: &Island, rows: usize) -> (Vec<f64>, Vec<f64>) {
 fn compliance(entry: &Entry, rigid: bool) -> f64 {
     match entry.law {
         Law::Cone(_) if !rigid && entry.stiffness > 0.0 => 1.0 / entry.stiffness,
-        Law::Cone(_) => 0.0,
-        Law::Bounds(..) | Law::Joint(_) => entry.compliance,
+        _ => entry.compliance,
     }
 }
 
@@ -113,10 +112,12 @@ fn right_side(island: &Island, rows: usize) -> (Vec<f64>, Vec<Bounds>, Vec<f64>)
                 let (soft, normal) = (compliance(entry, island.rigid), b.len());
                 // what de Saxcé's correction took off the target of soft contacts is not needed here
                 let slip = if island.rigid { 0.0 } else { island.slips.get(k).copied().unwrap_or(0.0) };
-                b.push(entry.b[0] - (entry.target + slip) - soft * if island.rigid { 0.0 } else { entry.start[0] });
+                // rigid contacts start from nothing; what is soft holds on to its spring
+                let held = if soft > 0.0 { entry.start } else { [0.0; 3] };
+                b.push(entry.b[0] - (entry.target + slip) - soft * held[0]);
                 bounds.push(Bounds::Unilateral);
                 for s in [1, 2] {
-                    b.push(entry.b[s] - soft * if island.rigid { 0.0 } else { entry.start[s] });
+                    b.push(entry.b[s] - soft * held[s]);
                     bounds.push(Bounds::Friction { normal, mu });
                 }
             }

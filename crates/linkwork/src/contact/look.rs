@@ -153,7 +153,8 @@ impl Contacts {
                     // what was added had not touched at the start
                     let start = if position < island.seen { point.gap.min(0.0) } else { 0.0 };
                     let deeper = start - end;
-                    let unsolved = if deeper > SOFT { deeper } else { 0.0 };
+                    let gives_way = manifold.material.softness.is_some();
+                    let unsolved = if deeper > SOFT && !gives_way { deeper } else { 0.0 };
                     worst = worst.max(predicted.min(0.0) - end).max(lifted).max(unsolved);
                     let bend = end - wanted;
                     island.problem.entries[k].target += (island.bends[k] - bend) / h;

@@ -768,7 +768,7 @@ impl Contacts {
                 let Some((entry, rows)) = entries.next() else { break };
                 self.push_point(mechanisms, &manifold, rows, &entry.impulse);
                 point.impulse_n = entry.impulse[0];
-                let held = match rigid {
+                let held = match rigid && manifold.material.softness.is_none() {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
                         // the spring of sticking friction, without the damping that acts with it

@@ -111,9 +111,11 @@ pub(super) fn solve(
         work.last.clear();
         work.last.extend(problem.entries.iter().map(|e| e.impulse));
         for (k, e) in problem.entries.iter_mut().enumerate() {
-            (e.start, e.stiffness) = match e.compliance > 0.0 {
-                true => ([0.0; 3], 1.0 / e.compliance),
-                false => (e.impulse, 1.0 / (softness * hardness(e) * work.mobility[k])),
+            (e.start, e.stiffness) = match e.law {
+                // a soft material among rigid ones holds its own law
+                Law::Cone(_) if e.compliance > 0.0 => (e.start, 1.0 / e.compliance),
+                _ if e.compliance > 0.0 => ([0.0; 3], 1.0 / e.compliance),
+                _ => (e.impulse, 1.0 / (softness * hardness(e) * work.mobility[k])),
             };
             let slip = match e.law {
                 Law::Cone(mu) if correct => mu * e.velocity[1].hypot(e.velocity[2]),
@@ -203,6 +205,12 @@ fn residual_of(e: &Entry, w: f64, target: f64, lagged: bool) -> f64 {
     let v = [e.velocity[0] - target, e.velocity[1], e.velocity[2]];
     let y = e.impulse.map(|p| w * p);
     match e.law {
+        Law::Cone(mu) if e.compliance > 0.0 => {
+            let slip = if lagged { 0.0 } else { mu * v[1].hypot(v[2]) };
+            let k = 1.0 / e.compliance;
+            let p = cone::project(&[-k * (v[0] + slip), e.start[1] - k * v[1], e.start[2] - k * v[2]], mu);
+            w / (1.0 + k * w) * max_abs((0..3).map(|s| e.impulse[s] - p[s]))
+        }
         Law::Cone(mu) if lagged => {
             let p = cone::project(&[y[0] - v[0], y[1] - v[1], y[2] - v[2]], mu);
             max_abs((0..3).map(|s| y[s] - p[s]))

@@ -226,16 +226,26 @@ pub(super) fn aim(
     entry.impulse = [point.impulse_n, held[0], held[1]];
     entry.velocity = entry.b;
     let approach = -gap / h;
-    if rigid {
+    let material = manifold.material.softness;
+    entry.compliance = 0.0;
+    if rigid && material.is_none() {
         entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
-    } else {
-        let time = relaxation(manifold);
-        let stiffness = stiffness(world, manifold);
-        entry.rest_stiffness = h * stiffness * (h + time);
-        entry.rest_load = if manifold.material.softness.is_none() { h * stiffness * REST_DEPTH } else { 0.0 };
-        entry.stiffness = under_load(entry.rest_stiffness, entry.rest_load, point.impulse_n);
-        entry.target = if gap > 0.0 { approach } else { (-gap / (h + time)).min(FASTEST_PUSH) };
-        entry.start = [0.0, held[0], held[1]];
+        return;
+    }
+    let time = relaxation(manifold);
+    let stiffness = stiffness(world, manifold);
+    entry.rest_stiffness = h * stiffness * (h + time);
+    entry.rest_load = if material.is_none() { h * stiffness * REST_DEPTH } else { 0.0 };
+    entry.stiffness = under_load(entry.rest_stiffness, entry.rest_load, point.impulse_n);
+    entry.start = [0.0, held[0], held[1]];
+    entry.target = match material {
+        _ if gap > 0.0 => approach,
+        // the law of a spring and a damper, however deep
+        Some(_) => -gap / (h + time),
+        None => (-gap / (h + time)).min(FASTEST_PUSH),
+    };
+    if rigid {
+        entry.compliance = 1.0 / entry.stiffness;
     }
 }
 

@@ -112,7 +112,8 @@ impl Sweeps {
                     self.rows.push(lanes);
                 }
             }
-            let soft = matches!(entry.law, Law::Cone(_)) && !rigid && entry.stiffness > 0.0;
+            let soft =
+                matches!(entry.law, Law::Cone(_)) && if rigid { entry.compliance > 0.0 } else { entry.stiffness > 0.0 };
             let mut packed = Packed {
                 law: entry.law,
                 sides,

@@ -159,7 +159,8 @@ pub enum Combine {
     Max,
 }
 
-/// A soft contact: a spring and a damper at every contact point.
+/// A soft contact: a spring and a damper at every contact point, also across it while friction holds. It rebounds by its
+/// spring; `restitution` is for hard contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
