@@ -144,9 +144,9 @@ impl Round<'_> {
         }
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
-        let may_halve = self.halvings < MOST_HALVINGS;
+        let left = MOST_HALVINGS - self.halvings;
         late.fill(count, free.len(), false);
-        let contact = contacts.advance(world, mechanisms, free, params, may_halve, late);
+        let contact = contacts.advance(world, mechanisms, free, params, (self.halvings, left), late);
         contacts.advances().for_each(|advance| report.add(world, advance, count));
         report.add_contacts(world, &contact);
         let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k];

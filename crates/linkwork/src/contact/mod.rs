@@ -94,6 +94,8 @@ struct Island {
     rigid: bool,
     /// Whether it is a pile that Newton's method is tried on, softly.
     calm: bool,
+    /// Whether it is a pile of light bodies that are held tightly among heavy ones.
+    tight: bool,
     /// Whether a solve of this step took many iterations.
     hard: bool,
     /// Whether the last solve met its tolerance.
@@ -312,7 +314,8 @@ impl Contacts {
         self.count > 0 && self.island_of[mechanisms + k] != NONE
     }
 
-    /// Advances every island in working memory, but those whose joints need smaller steps: these are `late` if they may.
+    /// Advances every island in working memory, but those whose joints need smaller steps: these are `late` if they may. The
+    /// step has been halved a number of times, and can be so a number of times more.
     /// Mechanisms of islands must have been gathered.
     pub fn advance(
         &mut self,
@@ -320,9 +323,10 @@ impl Contacts {
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
-        may_halve: bool,
+        (halvings, left): (u32, u32),
         late: &mut Active,
     ) -> ContactReport {
+        let may_halve = left > 0;
         let mut report = ContactReport::default();
         self.hit.clear();
         self.solver = params.contact;
@@ -331,10 +335,16 @@ impl Contacts {
             if self.islands[k].asleep {
                 continue;
             }
-            let is_pile = self.is_pile(&self.islands[k], world, mechanisms, free, params);
+            let mut island = std::mem::take(&mut self.islands[k]);
+            let is_pile = self.is_pile(&mut island, world, mechanisms, free, params);
+            self.islands[k] = island;
             let calm = is_pile && !params.shock_propagation && self.is_calm(&self.islands[k], world, mechanisms, free);
             if is_pile && !calm {
-                piles.push(k);
+                let lowest = self.islands[k].lowest_slot(mechanisms, free);
+                match lowest.is_some_and(|slot| may_halve && world.resting.hurries(slot, halvings)) {
+                    true => self.islands[k].delay(late),
+                    false => piles.push(k),
+                }
                 continue;
             }
             let mut island = std::mem::take(&mut self.islands[k]);
@@ -352,7 +362,7 @@ impl Contacts {
             }
             self.islands[k] = island;
         }
-        self.advance_piles(&piles, world, mechanisms, free, params, may_halve, late, &mut report);
+        self.advance_piles(&piles, world, mechanisms, free, params, (halvings, may_halve), late, &mut report);
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;

@@ -41,11 +41,25 @@ pub(crate) struct Resting {
     matrices: BTreeMap<u32, Arc<Matrix>>,
     /// Piles that Newton's method could not solve: steps until it is tried again, and how many there were in all.
     restless: BTreeMap<u32, (u32, u32)>,
+    /// Piles that needed smaller steps.
+    paces: BTreeMap<u32, Pace>,
+}
+
+/// How small the steps of a pile are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// Halvings that the last steps needed, those of the present one so far, and with how many it begins.
+    recent: [u32; 4],
+    now: u32,
+    start: u32,
+    steps: u32,
 }
 
 /// Steps until a pile is tried again, twice as many every time, and at most.
 const PATIENCE: u32 = 60;
 const MOST_PATIENCE: u32 = 3600;
+/// Steps after which a pile that always needs smaller ones is tried with one twice as large.
+const TRIAL: u32 = 8;
 
 impl Resting {
     /// Whether it is too early to try a pile again, by the lowest slot of its bodies; a step passes.
@@ -54,6 +68,32 @@ impl Resting {
         let early = *left > 0;
         *left = left.saturating_sub(1);
         early
+    }
+
+    /// Whether a pile, by the lowest slot of its bodies, is known to need smaller steps than those of a number of halvings: all
+    /// of its last steps did. Attempts that fail are not cheaper than those that do not.
+    pub(super) fn hurries(&mut self, lowest: u32, halvings: u32) -> bool {
+        let Some(pace) = self.paces.get_mut(&lowest) else { return false };
+        if halvings == 0 {
+            pace.recent.rotate_right(1);
+            pace.recent[0] = std::mem::take(&mut pace.now);
+            pace.steps += 1;
+            let least = pace.recent.into_iter().min().unwrap_or(0);
+            pace.start = least.saturating_sub(u32::from(pace.steps.is_multiple_of(TRIAL)));
+            if pace.recent == [0; 4] {
+                self.paces.remove(&lowest);
+                return false;
+            }
+        }
+        pace.start > halvings
+    }
+
+    /// Remembers with how many halvings a pile was advanced.
+    pub(super) fn note_pace(&mut self, lowest: u32, halvings: u32) {
+        if halvings > 0 {
+            let pace = self.paces.entry(lowest).or_default();
+            pace.now = pace.now.max(halvings);
+        }
     }
 
     /// Remembers whether a pile could be solved.
@@ -121,6 +161,7 @@ impl Contacts {
         known.sort_unstable();
         world.resting.matrices.retain(|key, _| known.binary_search(key).is_ok());
         world.resting.restless.retain(|key, _| known.binary_search(key).is_ok());
+        world.resting.paces.retain(|key, _| known.binary_search(key).is_ok());
     }
 
     /// Advances an island that rests; returns whether it did.

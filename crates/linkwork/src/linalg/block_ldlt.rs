@@ -291,26 +291,30 @@ impl BlockLdlt {
             && self.row_blocks.iter().zip(&other.row_blocks).all(|(a, b)| a.block == b.block)
     }
 
-    /// [`BlockLdlt::solve`] for four factors that are laid out as this one, one to a lane.
-    pub fn solve_lanes(&self, values: &[f64x4], x: &mut [f64x4]) {
+    /// [`BlockLdlt::solve`] in four lanes: for four factors that are laid out as this one, or for this one's own `values`.
+    pub fn solve_lanes<V: Copy + Into<f64x4>>(&self, values: &[V], x: &mut [f64x4]) {
         for c in &self.columns {
-            with_size!(c.size, M => self.ahead_lanes::<M>(c, values, x));
+            with_size!(c.size, M => self.ahead_lanes::<M, V>(c, values, x));
         }
         for c in self.columns.iter().rev() {
-            with_size!(c.size, M => self.back_lanes::<M>(c, values, x));
+            with_size!(c.size, M => self.back_lanes::<M, V>(c, values, x));
         }
     }
 
     #[inline(always)]
-    fn ahead_lanes<const M: usize>(&self, c: &Column, values: &[f64x4], x: &mut [f64x4]) {
+    fn ahead_lanes<const M: usize, V: Copy + Into<f64x4>>(&self, c: &Column, values: &[V], x: &mut [f64x4]) {
         let row = c.row as usize;
         let xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
+        // what a push does not reach: most of a large mechanism
+        if xj == [f64x4::splat(0.0); M] {
+            return;
+        }
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
             let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
             for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter_mut().zip(tile) {
                 let mut sum = *y;
                 for k in 0..M {
-                    sum = line[k].mul_neg_add(xj[k], sum);
+                    sum = line[k].into().mul_neg_add(xj[k], sum);
                 }
                 *y = sum;
             }
@@ -319,21 +323,21 @@ impl BlockLdlt {
         let mut out = [f64x4::splat(0.0); M];
         for s in 0..M {
             for k in 0..M {
-                out[k] = inverse[s][k].mul_add(xj[s], out[k]);
+                out[k] = inverse[s][k].into().mul_add(xj[s], out[k]);
             }
         }
         x[row..row + M].copy_from_slice(&out);
     }
 
     #[inline(always)]
-    fn back_lanes<const M: usize>(&self, c: &Column, values: &[f64x4], x: &mut [f64x4]) {
+    fn back_lanes<const M: usize, V: Copy + Into<f64x4>>(&self, c: &Column, values: &[V], x: &mut [f64x4]) {
         let row = c.row as usize;
         let mut xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
             let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
             for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter().zip(tile) {
                 for k in 0..M {
-                    xj[k] = line[k].mul_neg_add(*y, xj[k]);
+                    xj[k] = line[k].into().mul_neg_add(*y, xj[k]);
                 }
             }
         }

@@ -27,7 +27,91 @@ pub(crate) struct JointSystem<'a> {
     pub drift: &'a [f64],
 }
 
+/// Working memory of [`Mechanism::respond_lanes`]: pushes on a mechanism in four lanes, then the velocities they cause.
+#[derive(Default)]
+pub(crate) struct Response {
+    /// Whether a body's answer is asked for.
+    watched: Vec<bool>,
+    pushed: Vec<u32>,
+    u: Vec<[f64x4; 6]>,
+    rhs: Vec<f64x4>,
+    /// Nodes with a body that is watched.
+    nodes: Vec<u32>,
+}
+
+impl Response {
+    /// Begins with a mechanism of which the answers of some bodies are asked for; only these can be pushed.
+    pub fn watch(&mut self, mechanism: &Mechanism, bodies: impl Iterator<Item = u32>) {
+        let layout = &mechanism.layout;
+        self.watched.clear();
+        self.watched.resize(layout.bodies.len(), false);
+        bodies.for_each(|b| self.watched[b as usize] = true);
+        self.nodes.clear();
+        for (k, node) in layout.nodes.iter().enumerate().filter(|(_, n)| !n.source.is_internal()) {
+            let sides = &layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            if sides.iter().any(|side| self.watched[side.body as usize]) {
+                self.nodes.push(k as u32);
+            }
+        }
+        self.u.clear();
+        self.u.resize(layout.bodies.len(), [f64x4::splat(0.0); 6]);
+        self.rhs.clear();
+        self.rhs.resize(layout.rows, f64x4::splat(0.0));
+    }
+
+    /// Takes all pushes and answers back.
+    pub fn clear(&mut self) {
+        let zero = f64x4::splat(0.0);
+        self.u.iter_mut().zip(&self.watched).filter(|(_, w)| **w).for_each(|(u, _)| *u = [zero; 6]);
+        self.rhs.fill(zero);
+        self.pushed.clear();
+    }
+
+    pub fn push(&mut self, body: u32, lane: usize, push: &Hat) {
+        for (u, p) in self.u[body as usize].iter_mut().zip(push) {
+            u.as_mut_array()[lane] += p;
+        }
+        self.pushed.push(body);
+    }
+
+    pub fn velocity(&self, body: u32) -> &[f64x4; 6] {
+        &self.u[body as usize]
+    }
+}
+
 impl Mechanism {
+    pub(crate) fn can_respond_in_lanes(&self) -> bool {
+        matches!(self.layout.factor, Factor::Block(_))
+    }
+
+    /// u ← u − Ĵᵀ A⁻¹ Ĵ u in four lanes, for pushes on few bodies and the answers of few.
+    pub(crate) fn respond_lanes(&self, work: &mut Response) {
+        let Factor::Block(factor) = &self.layout.factor else { return };
+        let Response { watched, pushed, u, rhs, nodes } = work;
+        let jacobian = &self.linear.jacobian;
+        for node in nodes.iter().map(|&k| &self.layout.nodes[k as usize]) {
+            let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            for side in sides.iter().filter(|side| pushed.contains(&side.body)) {
+                for r in 0..node.rows as usize {
+                    let row = &jacobian[side.jacobian as usize + 6 * r..side.jacobian as usize + 6 * r + 6];
+                    let sum = &mut rhs[node.row as usize + r];
+                    (0..6).for_each(|c| *sum = f64x4::splat(row[c]).mul_neg_add(u[side.body as usize][c], *sum));
+                }
+            }
+        }
+        factor.solve_lanes(factor.values(), rhs);
+        for node in nodes.iter().map(|&k| &self.layout.nodes[k as usize]) {
+            let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            for side in sides.iter().filter(|side| watched[side.body as usize]) {
+                for r in 0..node.rows as usize {
+                    let row = &jacobian[side.jacobian as usize + 6 * r..side.jacobian as usize + 6 * r + 6];
+                    let (u, p) = (&mut u[side.body as usize], rhs[node.row as usize + r]);
+                    (0..6).for_each(|c| u[c] = f64x4::splat(row[c]).mul_add(p, u[c]));
+                }
+            }
+        }
+    }
+
     /// Whether its joints can be held by projection: springs and servos would act again with each.
     pub(crate) fn can_pile(&self) -> bool {
         self.method == Method::Direct && self.layout.soft.is_empty()

@@ -1,6 +1,6 @@
 //! Stacks and towers stand, and nothing sinks into anything.
 
-use crate::common::Run;
+use crate::common::{Run, registered};
 use crate::contact::{cuboid, ground};
 use crate::overlap;
 use linkwork::glam::DVec3;
@@ -151,4 +151,16 @@ fn tall_towers_of_jointed_bodies_stand() {
 fn shocks_hold_up_what_sweeps_alone_let_sink() {
     let [plain, shocked] = [false, true].map(|shocks| stand_and_sink(101, 1.0 / 60.0, shocks));
     assert!(shocked.0 < 0.5 * plain.0 && shocked.1 < 0.5 * plain.1, "with shocks {shocked:?} m, without {plain:?} m");
+}
+
+/// The gears of the tank stood 14 mm deep in its treads: contacts felt the weight of a link and not what its pins let it feel.
+#[test]
+fn a_heavy_tank_is_not_pressed_into_its_light_treads() {
+    let mut run = Run::new(&registered("tank", &[]), 1.0 / 120.0);
+    let mut deepest = 0.0_f64;
+    for _ in 0..360 {
+        deepest = deepest.max(run.step().penetration_m);
+    }
+    assert!(deepest < 6e-3, "{deepest} m deep");
+    assert!(run.worst_error < 1e-9, "joints open by {:e} m", run.worst_error);
 }

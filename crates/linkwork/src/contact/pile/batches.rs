@@ -12,13 +12,13 @@ const COLOURS: usize = 64;
 
 /// A manifold on its way into a batch.
 #[derive(Clone, Copy)]
-struct Waiting {
-    number: u32,
-    bodies: [u32; 2],
-    points: u8,
+pub(super) struct Waiting {
+    pub number: u32,
+    pub bodies: [u32; 2],
+    pub points: u8,
     colour: u8,
     /// Whether a body that the user moves is in it.
-    drifts: bool,
+    pub drifts: bool,
 }
 
 /// Four points in lanes.
@@ -64,7 +64,7 @@ impl Batch {
 /// The contacts of a pile.
 #[derive(Default)]
 pub(in crate::contact) struct Batches {
-    waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<Waiting>,
     pub(super) batches: Vec<Batch>,
     /// More than are in use: their memory is kept.
     pub(super) points: Vec<Point>,

@@ -37,7 +37,7 @@ impl Contacts {
     /// that things without joints are swept over as well where this is asked for.
     pub(in crate::contact) fn is_pile(
         &self,
-        island: &Island,
+        island: &mut Island,
         world: &World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
@@ -74,7 +74,8 @@ impl Contacts {
         }
         // light bodies that are held tightly feel what they bear, not what they weigh
         let tight = freedoms < TIGHT * (bodies + island.free.len()) && heaviest > MOST_RATIO * lightest;
-        !tight && (units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE)
+        island.tight = tight;
+        units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE
     }
 
     /// Whether a pile is so small and slow that Newton's method is worth a try: it brings to rest what sweeps rock.
@@ -100,7 +101,7 @@ impl Contacts {
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
-        may_halve: bool,
+        (halvings, may_halve): (u32, bool),
         late: &mut Active,
         report: &mut ContactReport,
     ) {
@@ -146,6 +147,9 @@ impl Contacts {
                     || self.ends_too_deep(island, world, mechanisms, h)
                     || self.outruns_its_reach(island, world, mechanisms, h)));
             if taken[k] {
+                if let Some(slot) = island.lowest_slot(mechanisms, free) {
+                    world.resting.note_pace(slot, halvings);
+                }
                 self.take_impulses(&pile, island, world);
                 self.finish_free(&pile, island, world, h);
             } else {
@@ -353,7 +357,7 @@ impl Shared<'_> {
         let Task { island, mechanisms, report } = task;
         let mut pile = std::mem::take(&mut island.pile);
         pile.clear();
-        self.fill(&mut pile, island, mechanisms, h, report);
+        self.fill(&mut pile, island, mechanisms, params, report);
         let outcome = pile.solve(mechanisms, h, params.shock_propagation);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
@@ -384,10 +388,10 @@ impl Shared<'_> {
         pile: &mut Pile,
         island: &Island,
         mechanisms: &mut [&mut Mechanism],
-        h: f64,
+        params: &StepParams,
         report: &mut ContactReport,
     ) {
-        let mut count = 0;
+        let (mut count, h) = (0, params.dt);
         for (place, mechanism) in mechanisms.iter_mut().enumerate() {
             mechanism.kick_in_contact(h);
             pile.add_mechanism(place as u32, count);
@@ -409,7 +413,8 @@ impl Shared<'_> {
                 report.penetration = report.penetration.max(-point.gap);
             }
         }
-        pile.prepare(self.manifolds, mechanisms, |manifold, at| drift_at(self.bodies, manifold, at));
+        let drift = |manifold: &Manifold, at| drift_at(self.bodies, manifold, at);
+        pile.prepare(self.manifolds, mechanisms, island.tight, params.shock_propagation, drift);
         for (&m, mechanism) in island.mechanisms.iter().zip(mechanisms.iter()) {
             let (first, movable) = (self.contacts.first[m as usize], mechanism.movable_bodies().len());
             for b in mechanism.bounded_entries() {

@@ -20,9 +20,9 @@ struct Four {
     total: u32,
 }
 
-struct Single {
-    mechanism: u32,
-    first_body: u32,
+pub(super) struct Single {
+    pub mechanism: u32,
+    pub first_body: u32,
     total: u32,
 }
 
@@ -52,14 +52,14 @@ impl Joints {
         self.added.push((mechanism, first_body));
     }
 
-    /// Takes Jacobians and factors.
-    pub fn prepare(&mut self, mechanisms: &[&mut Mechanism]) {
+    /// Takes Jacobians and factors, of four mechanisms that are alike together if `lanes` says so.
+    pub fn prepare(&mut self, mechanisms: &[&mut Mechanism], lanes: bool) {
         let added = std::mem::take(&mut self.added);
         let mut at = 0;
         while at < added.len() {
             let head = &*mechanisms[added[at].0 as usize];
             let alike = |(m, _): &&(u32, u32)| head.is_laid_out_like(mechanisms[*m as usize]);
-            let count = added[at..].iter().take(4).take_while(alike).count();
+            let count = added[at..].iter().take(if lanes { 4 } else { 1 }).take_while(alike).count();
             if count > 1 {
                 self.add_four(mechanisms, &added[at..at + count]);
                 at += count;
@@ -96,6 +96,11 @@ impl Joints {
             drift,
             total,
         });
+    }
+
+    /// Gives up those of the mechanisms that are solved by themselves which are `taken`.
+    pub fn take_singles(&mut self, mut taken: impl FnMut(&Single) -> bool) {
+        self.singles.retain(|single| !taken(single));
     }
 
     /// Entries of the factors of mechanisms that are solved by themselves.

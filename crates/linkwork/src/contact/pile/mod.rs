@@ -20,6 +20,7 @@ mod batches;
 mod island;
 mod joints;
 mod shock;
+mod through;
 
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
@@ -27,6 +28,7 @@ pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
 use glam::{DMat3, DVec3};
 pub(super) use island::{drift_at, drifts, note_impulse};
 use joints::Joints;
+use through::Throughs;
 
 /// Substeps of a step, and sweeps of one stage at most.
 #[derive(Clone, Copy)]
@@ -62,6 +64,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// Hat coordinates of a push along d at a place.
+    fn row(&self, at: DVec3, d: DVec3, sign: f64) -> Hat {
+        let linear = d * (sign * self.inv_sqrt_mass);
+        let angular = self.whitening.transpose() * ((at - self.x).cross(d) * sign);
+        [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+    }
+
     /// Nothing that moves.
     const NOTHING: Frame = Frame { x: DVec3::ZERO, whitening: DMat3::ZERO, inv_sqrt_mass: 0.0 };
 }
@@ -76,7 +85,9 @@ pub(super) struct BoundedRow {
     pub compliance: f64,
     pub impulse: f64,
     pub total: f64,
-    inverse: f64,
+    mobility: f64,
+    /// Where it is in a mechanism that is seen through.
+    through: Option<(u32, u32)>,
 }
 
 /// What a pile did.
@@ -96,6 +107,7 @@ pub(super) struct Pile {
     way: Vec<Wide>,
     batches: Batches,
     joints: Joints,
+    through: Throughs,
     bounded: Vec<BoundedRow>,
     levels: shock::Levels,
     effort: Effort,
@@ -123,6 +135,7 @@ impl Pile {
         self.way.clear();
         self.batches.clear();
         self.joints.clear();
+        self.through.clear();
         self.bounded.clear();
     }
 
@@ -145,16 +158,24 @@ impl Pile {
         self.batches.add(number, manifold, bodies, drifts);
     }
 
-    /// Puts the contacts into lanes; see [`Batches::prepare`].
+    /// Chooses the mechanisms that are seen through, and puts the other contacts into lanes; see [`Batches::prepare`].
     pub fn prepare(
         &mut self,
         manifolds: &[Manifold],
         mechanisms: &[&mut Mechanism],
+        tight: bool,
+        shocks: bool,
         drift: impl Fn(&Manifold, DVec3) -> DVec3,
     ) {
-        self.joints.prepare(mechanisms);
+        self.joints.prepare(mechanisms, !tight);
+        // shocks are passed on from body to body
+        if !shocks {
+            self.through.choose(&mut self.joints, &self.batches.waiting, mechanisms, self.frames.len(), tight);
+        }
         self.effort = if self.joints.entries_alone(mechanisms) > COSTLY_ENTRIES { COSTLY } else { USUAL };
-        self.batches.prepare(manifolds, &self.frames, f64::from(self.effort.substeps), true, drift);
+        let n = f64::from(self.effort.substeps);
+        self.through.take(&mut self.batches.waiting, manifolds, &self.frames, n, &drift);
+        self.batches.prepare(manifolds, &self.frames, n, true, drift);
     }
 
     /// Adds a row with bounds of its impulse; `b` is its velocity after the kick, less what is wanted.
@@ -181,7 +202,7 @@ impl Pile {
             .map(|(_, r)| r.iter().map(|x| x * x).sum::<f64>())
             .sum();
         let compliance = n * compliance;
-        let response = mobility + compliance;
+        let through = self.through.add_bounded(bodies, &rows);
         self.bounded.push(BoundedRow {
             bodies,
             rows,
@@ -190,7 +211,8 @@ impl Pile {
             compliance,
             impulse: guess.clamp(low, high) / n,
             total: 0.0,
-            inverse: if response > 0.0 { 1.0 / response } else { 0.0 },
+            mobility,
+            through,
         });
     }
 
@@ -199,11 +221,17 @@ impl Pile {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
+        self.through.open(mechanisms, &self.u, &self.kick, n);
+        for b in &mut self.bounded {
+            b.mobility = b.through.map_or(b.mobility, |row| self.through.mobility(row));
+        }
         for substep in 0..self.effort.substeps {
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
-            self.batches.start(&mut self.u, &self.way, f64::from(substep) * h_s);
+            let elapsed = f64::from(substep) * h_s;
+            self.batches.start(&mut self.u, &self.way, elapsed);
+            self.through.start(&mut self.u, &self.way, elapsed);
             self.start_bounded();
             self.joints.project(mechanisms, &mut self.u);
             outcome.sweeps += self.stage(mechanisms, h_s, true).0;
@@ -213,6 +241,7 @@ impl Pile {
             for (way, u) in self.way.iter_mut().zip(&self.u) {
                 (0..8).for_each(|s| way[s] += h_s * u[s]);
             }
+            self.through.go(h_s);
             let (sweeps, residual) = self.stage(mechanisms, h_s, false);
             if shocks {
                 self.propagate_shocks(mechanisms);
@@ -220,8 +249,10 @@ impl Pile {
             outcome.sweeps += sweeps;
             outcome.residual = residual;
             self.batches.end();
+            self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
         }
+        self.through.close(mechanisms, &mut self.u, &mut self.way, h);
         outcome
     }
 
@@ -230,9 +261,11 @@ impl Pile {
         let mut sweeps = 0;
         let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
         self.batches.aim(h_s, biased, fastest);
+        self.through.aim(h_s, biased, fastest);
         loop {
             let mut moved = self.sweep_bounded();
             moved = moved.max(self.batches.sweep(&mut self.u, !biased));
+            moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
             self.joints.project(mechanisms, &mut self.u);
             sweeps += 1;
             if sweeps >= self.effort.sweeps || moved * h_s < TOLERANCE {
@@ -250,6 +283,9 @@ impl Pile {
 
     fn push_bounded(&mut self, k: usize, impulse: f64) {
         let b = &self.bounded[k];
+        if let Some(row) = b.through {
+            return self.through.push(row, impulse);
+        }
         for (body, row) in b.bodies.iter().zip(&b.rows) {
             if let Some(body) = body {
                 let (u, row) = (&mut self.u[*body as usize], widen(row));
@@ -258,20 +294,28 @@ impl Pile {
         }
     }
 
+    fn bounded_rate(&self, b: &BoundedRow) -> f64 {
+        if let Some(row) = b.through {
+            return self.through.rate(row);
+        }
+        let of = |(body, row): (&Option<u32>, &Hat)| {
+            body.map_or(0.0, |k| narrow(&self.u[k as usize]).iter().zip(row).map(|(u, g)| u * g).sum::<f64>())
+        };
+        b.bodies.iter().zip(&b.rows).map(of).sum()
+    }
+
     fn sweep_bounded(&mut self) -> f64 {
         let mut moved = 0.0_f64;
         for k in 0..self.bounded.len() {
             let b = &self.bounded[k];
-            let mut v = -b.target + b.compliance * b.impulse;
-            for (body, row) in b.bodies.iter().zip(&b.rows) {
-                if let Some(body) = body {
-                    let (u, row) = (&self.u[*body as usize], widen(row));
-                    v += (0..8).map(|s| u[s] * row[s]).sum::<f64>();
-                }
+            let response = b.mobility + b.compliance;
+            if response <= 0.0 {
+                continue;
             }
-            let new = (b.impulse - v * b.inverse).clamp(b.bounds.0, b.bounds.1);
+            let v = self.bounded_rate(b) - b.target + b.compliance * b.impulse;
+            let new = (b.impulse - v / response).clamp(b.bounds.0, b.bounds.1);
             let change = new - b.impulse;
-            moved = moved.max(change.abs() / b.inverse.max(f64::MIN_POSITIVE));
+            moved = moved.max(change.abs() * response);
             self.bounded[k].impulse = new;
             self.push_bounded(k, change);
         }
@@ -285,8 +329,9 @@ impl Pile {
     }
 
     /// Calls `visit` with every manifold, its points' numbers and their impulses (normal, and across it as a vector).
-    pub fn each_impulse(&self, visit: impl FnMut(u32, usize, f64, DVec3)) {
-        self.batches.each_total(visit);
+    pub fn each_impulse(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
+        self.batches.each_total(&mut visit);
+        self.through.each_total(visit);
     }
 
     /// Impulses of bounded rows, in the order in which they were added.
@@ -295,7 +340,8 @@ impl Pile {
     }
 
     /// Calls `visit` with every mechanism, its first body and the impulses of its joint rows.
-    pub fn each_joint_impulse(&self, visit: impl FnMut(u32, u32, &[f64])) {
-        self.joints.each_total(visit);
+    pub fn each_joint_impulse(&self, mut visit: impl FnMut(u32, u32, &[f64])) {
+        self.joints.each_total(&mut visit);
+        self.through.each_answer(visit);
     }
 }

@@ -1,0 +1,529 @@
+//! Contacts that see through the joints of a mechanism.
+//!
+//! A contact on a light body of a large mechanism does not feel what that body weighs but what its joints let it feel. With
+//! R = 1 − ĴᵀA⁻¹Ĵ, the response of the mechanism, and G the hat rows of all contacts and bounded rows on it,
+//!
+//! ```text
+//! W = G R Gᵀ,   v ← v + W Δλ
+//! ```
+//!
+//! (Tomcin, Sibbing and Kobbelt 2014, section 7, for all contacts at once). Columns of W are found once a step, four at a time, and
+//! only of rows that push. The mechanism is nothing but the velocities v of its contact rows then, and joints hold through every
+//! single push. Its bodies get the sum of all impulses at the end. So convergence does not depend on how heavy is what lies on
+//! light links.
+
+use super::batches::{NOBODY, Waiting};
+use super::joints::{Joints, Single};
+use super::{DEAD_BAND, Frame, PUSH_OUT, Wide, narrow, widen};
+use crate::collide::Manifold;
+use crate::mechanism::pile::Response;
+use crate::mechanism::{Hat, Mechanism};
+use glam::DVec3;
+use wide::f64x4;
+
+/// Rows of contacts up to which a mechanism is seen through, whatever it costs; and, where that is a choice, how many times the
+/// entries of its factor the square of their number may be. A push costs as much as there are rows; bringing all velocities back
+/// to the joints after every sweep costs two passes over the factor.
+const MOST_ROWS: usize = 3000;
+const MOST_WORK: usize = 8;
+
+const NONE: u32 = u32::MAX;
+
+/// A row on one or two bodies of a mechanism, by their local numbers.
+type SparseRow = [(u32, Hat); 2];
+
+/// A mechanism that is seen through.
+struct Through {
+    mechanism: u32,
+    first_body: u32,
+    rows: Vec<SparseRow>,
+    /// Which of them have bounds and are no contacts.
+    bounded: Vec<u32>,
+    /// Columns of W, and of each row which of them is its own.
+    w: Vec<f64>,
+    column: Vec<u32>,
+    /// Its part of the velocities and of the ways along the rows, and what the kick of a substep adds to the velocities.
+    v: Vec<f64>,
+    way: Vec<f64>,
+    kick: Vec<f64>,
+    /// Impulses given so far, and their sum over the moves, by the time of each.
+    given: Vec<f64>,
+    moved: Vec<f64>,
+    /// Impulses of its joints.
+    answer: Vec<f64>,
+}
+
+impl Through {
+    /// Gives impulses along consecutive rows, whose columns are known if they are not zero.
+    #[inline(always)]
+    fn push<const N: usize>(&mut self, first: usize, impulse: [f64; N]) {
+        let n = self.v.len();
+        for r in (0..N).filter(|&r| impulse[r] != 0.0) {
+            self.given[first + r] += impulse[r];
+            let from = self.column[first + r] as usize * n;
+            for (v, w) in self.v.iter_mut().zip(&self.w[from..from + n]) {
+                *v += w * impulse[r];
+            }
+        }
+    }
+
+    fn entry(&self, i: usize, j: usize) -> f64 {
+        self.w[self.column[j] as usize * self.rows.len() + i]
+    }
+
+    /// Finds the columns of up to four rows.
+    fn find_columns(&mut self, rows: &[usize], mechanism: &Mechanism, work: &mut Response) {
+        let n = self.rows.len();
+        let first = self.w.len();
+        self.w.resize(first + rows.len() * n, 0.0);
+        work.clear();
+        for (lane, &row) in rows.iter().enumerate() {
+            self.column[row] = (first / n + lane) as u32;
+            parts(&self.rows[row]).for_each(|(b, hat)| work.push(*b, lane, hat));
+        }
+        mechanism.respond_lanes(work);
+        for (i, row) in self.rows.iter().enumerate() {
+            let mut sum = f64x4::splat(0.0);
+            for (b, hat) in parts(row) {
+                let u = work.velocity(*b);
+                (0..6).for_each(|c| sum = u[c].mul_add(f64x4::splat(hat[c]), sum));
+            }
+            let sum = sum.to_array();
+            (0..rows.len()).for_each(|lane| self.w[first + lane * n + i] = sum[lane]);
+        }
+    }
+}
+
+fn parts(row: &SparseRow) -> impl Iterator<Item = &(u32, Hat)> {
+    row.iter().filter(|(b, _)| *b != NONE)
+}
+
+/// One side of a contact.
+#[derive(Clone, Copy)]
+enum Side {
+    Nothing,
+    Body(u32, [Wide; 3]),
+    /// A mechanism that is seen through, and the first of three rows there.
+    Through(u32, u32),
+}
+
+/// A contact point with a mechanism on one side at least that is seen through.
+struct Point {
+    manifold: u32,
+    number: u32,
+    directions: [DVec3; 3],
+    sides: [Side; 2],
+    drift: [f64; 3],
+    gap: f64,
+    now: f64,
+    target: f64,
+    /// Whether its response is known.
+    ready: bool,
+    inverse: [f64; 2],
+    mobility: f64,
+    friction: f64,
+    impulse: [f64; 3],
+    total: [f64; 3],
+}
+
+/// All mechanisms of a pile that are seen through, and the contacts on them.
+#[derive(Default)]
+pub(super) struct Throughs {
+    throughs: Vec<Through>,
+    points: Vec<Point>,
+    /// By body of the pile: the mechanism that it belongs to, if that is seen through.
+    of_body: Vec<u32>,
+    counts: Vec<usize>,
+    waiting: Vec<Waiting>,
+    /// Of each of the mechanisms: working memory of its response.
+    work: Vec<Response>,
+    needed: Vec<usize>,
+    alone: Vec<Hat>,
+}
+
+impl Throughs {
+    pub fn clear(&mut self) {
+        self.throughs.clear();
+        self.points.clear();
+        self.of_body.clear();
+    }
+
+    /// Chooses the mechanisms that are seen through among those that stand alone, and takes them out of `joints`.
+    /// Where bodies are held `tight`ly among heavier ones, nothing else converges.
+    pub fn choose(
+        &mut self,
+        joints: &mut Joints,
+        contacts: &[Waiting],
+        mechanisms: &[&mut Mechanism],
+        bodies: usize,
+        tight: bool,
+    ) {
+        self.counts.clear();
+        self.counts.resize(bodies, 0);
+        for w in contacts {
+            let same = w.bodies[0] == w.bodies[1];
+            for &b in w.bodies.iter().take(if same { 1 } else { 2 }).filter(|b| **b != NOBODY) {
+                self.counts[b as usize] += 3 * usize::from(w.points);
+            }
+        }
+        self.of_body.resize(bodies, NONE);
+        let Throughs { throughs, of_body, counts, .. } = self;
+        joints.take_singles(|single| {
+            let Single { mechanism, first_body, .. } = *single;
+            let model = &*mechanisms[mechanism as usize];
+            let range = first_body as usize..first_body as usize + model.movable_bodies().len();
+            let rows: usize = counts[range.clone()].iter().sum();
+            let cheap = tight || rows * rows <= MOST_WORK * model.layout.factor.entries();
+            let fit = rows > 0 && rows <= MOST_ROWS && cheap && model.can_respond_in_lanes();
+            if fit {
+                of_body[range].fill(throughs.len() as u32);
+                throughs.push(Through {
+                    mechanism,
+                    first_body,
+                    rows: Vec::with_capacity(rows),
+                    bounded: Vec::new(),
+                    w: Vec::new(),
+                    column: Vec::new(),
+                    v: Vec::new(),
+                    way: Vec::new(),
+                    kick: Vec::new(),
+                    given: Vec::new(),
+                    moved: Vec::new(),
+                    answer: Vec::new(),
+                });
+            }
+            fit
+        });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.throughs.is_empty()
+    }
+
+    pub fn has(&self, body: u32) -> bool {
+        self.of_body.get(body as usize).is_some_and(|t| *t != NONE)
+    }
+
+    /// Takes the contacts on these mechanisms out of `contacts`.
+    pub fn take(
+        &mut self,
+        contacts: &mut Vec<Waiting>,
+        manifolds: &[Manifold],
+        frames: &[Frame],
+        n: f64,
+        drift: impl Fn(&Manifold, DVec3) -> DVec3,
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.clear();
+        contacts.retain(|w| {
+            let seen = w.bodies.iter().any(|b| self.has(*b));
+            waiting.extend(seen.then_some(*w));
+            !seen
+        });
+        for w in &waiting {
+            let manifold = &manifolds[w.number as usize];
+            for number in 0..manifold.points().len() {
+                self.add_point(w, manifold, number, frames, n, &drift);
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    fn add_point(
+        &mut self,
+        w: &Waiting,
+        manifold: &Manifold,
+        number: usize,
+        frames: &[Frame],
+        n: f64,
+        drift: &impl Fn(&Manifold, DVec3) -> DVec3,
+    ) {
+        let point = &manifold.points()[number];
+        let (t1, t2) = manifold.normal.any_orthonormal_pair();
+        let directions = [manifold.normal, t1, t2];
+        let mut sides = [Side::Nothing; 2];
+        for (side, sign) in [(0, -1.0), (1, 1.0)] {
+            let body = w.bodies[side];
+            let Some(frame) = frames.get(body as usize) else { continue };
+            let rows = directions.map(|d| frame.row(point.position, d, sign));
+            sides[side] = match self.of_body[body as usize] {
+                NONE => Side::Body(body, rows.map(|row| widen(&row))),
+                t => self.add_rows(t, body, &rows, &mut sides[0]),
+            };
+        }
+        let moved = if w.drifts { drift(manifold, point.position) } else { DVec3::ZERO };
+        self.points.push(Point {
+            manifold: w.number,
+            number: number as u32,
+            directions,
+            sides,
+            drift: directions.map(|d| d.dot(moved)),
+            gap: point.gap,
+            now: 0.0,
+            target: 0.0,
+            ready: false,
+            inverse: [0.0; 2],
+            mobility: 0.0,
+            friction: manifold.material.friction,
+            impulse: [point.impulse_n / n, t1.dot(point.impulse_t) / n, t2.dot(point.impulse_t) / n],
+            total: [0.0; 3],
+        });
+    }
+
+    /// Adds three rows on a body; if the other side is of the same mechanism, they are one with its rows.
+    fn add_rows(&mut self, t: u32, body: u32, rows: &[Hat; 3], other: &mut Side) -> Side {
+        let through = &mut self.throughs[t as usize];
+        let local = body - through.first_body;
+        if let Side::Through(same, first) = other
+            && *same == t
+        {
+            for (sparse, row) in through.rows[*first as usize..].iter_mut().zip(rows) {
+                sparse[1] = (local, *row);
+            }
+            return Side::Nothing;
+        }
+        let first = through.rows.len() as u32;
+        through.rows.extend(rows.map(|row| [(local, row), (NONE, [0.0; 6])]));
+        Side::Through(t, first)
+    }
+
+    /// Adds a row with bounds; returns its mechanism and its place there.
+    pub fn add_bounded(&mut self, bodies: [Option<u32>; 2], rows: &[Hat; 2]) -> Option<(u32, u32)> {
+        let body = bodies.iter().flatten().next()?;
+        let t = *self.of_body.get(*body as usize).filter(|t| **t != NONE)?;
+        let through = &mut self.throughs[t as usize];
+        let part = |side: usize| bodies[side].map_or((NONE, [0.0; 6]), |b| (b - through.first_body, rows[side]));
+        let row = [part(0), part(1)];
+        through.rows.push(row);
+        let place = through.rows.len() as u32 - 1;
+        through.bounded.push(place);
+        Some((t, place))
+    }
+
+    /// Finds the velocities with which the step begins, and the response to what pushed last; `kick` is that of a whole step
+    /// of `n` substeps.
+    pub fn open(&mut self, mechanisms: &[&mut Mechanism], u: &[Wide], kick: &[Wide], n: f64) {
+        let Throughs { throughs, points, work, needed, .. } = self;
+        work.resize_with(work.len().max(throughs.len()), Response::default);
+        for (t, (through, work)) in throughs.iter_mut().zip(work).enumerate() {
+            let mechanism = &*mechanisms[through.mechanism as usize];
+            work.watch(mechanism, through.rows.iter().flat_map(|row| parts(row).map(|(b, _)| *b)));
+            let first = through.first_body;
+            let along = |row: &SparseRow, u: &[Wide]| {
+                let of = |(b, hat): &(u32, Hat)| -> f64 {
+                    narrow(&u[(first + b) as usize]).iter().zip(hat).map(|(u, g)| u * g).sum()
+                };
+                parts(row).map(of).sum::<f64>()
+            };
+            let rows = &through.rows;
+            through.v = rows.iter().map(|row| along(row, u)).collect();
+            through.kick = rows.iter().map(|row| along(row, kick) / n).collect();
+            through.column = vec![NONE; rows.len()];
+            for list in [&mut through.way, &mut through.given, &mut through.moved] {
+                *list = vec![0.0; rows.len()];
+            }
+            needed.clear();
+            let pressed = points.iter().filter(|p| p.impulse != [0.0; 3]).flat_map(|p| p.sides);
+            needed.extend(pressed.flat_map(|side| match side {
+                Side::Through(of, row) if of as usize == t => row as usize..row as usize + 3,
+                _ => 0..0,
+            }));
+            needed.extend(through.bounded.iter().map(|&row| row as usize));
+            for rows in needed.chunks(4) {
+                through.find_columns(rows, mechanism, work);
+            }
+        }
+        for point in points.iter_mut().filter(|p| p.impulse != [0.0; 3]) {
+            point.measure(throughs);
+        }
+    }
+
+    /// How a row with bounds answers its own impulse.
+    pub fn mobility(&self, (t, row): (u32, u32)) -> f64 {
+        self.throughs[t as usize].entry(row as usize, row as usize)
+    }
+
+    pub fn rate(&self, (t, row): (u32, u32)) -> f64 {
+        self.throughs[t as usize].v[row as usize]
+    }
+
+    pub fn push(&mut self, (t, row): (u32, u32), impulse: f64) {
+        self.throughs[t as usize].push(row as usize, [impulse]);
+    }
+
+    /// Begins a substep, a time after the step began.
+    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64) {
+        let Throughs { throughs, points, .. } = self;
+        for through in throughs.iter_mut() {
+            through.v.iter_mut().zip(&through.kick).for_each(|(v, k)| *v += k);
+        }
+        for point in points {
+            point.now = point.gap + point.along(0, throughs, way, |t| &t.way) + point.drift[0] * elapsed;
+            if point.impulse != [0.0; 3] {
+                point.push(point.impulse, throughs, u);
+            }
+        }
+    }
+
+    /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.
+    pub fn aim(&mut self, h_s: f64, biased: bool, fastest: f64) {
+        for p in &mut self.points {
+            p.target = -(p.now - DEAD_BAND).max(0.0) / h_s;
+            if biased {
+                p.target += (PUSH_OUT * (-p.now - DEAD_BAND).max(0.0) / h_s).min(fastest);
+            }
+        }
+    }
+
+    /// One sweep, with or without friction; returns how much it changed any velocity at most, m/s.
+    pub fn sweep(&mut self, mechanisms: &[&mut Mechanism], u: &mut [Wide], friction: bool) -> f64 {
+        let Throughs { throughs, points, work, .. } = self;
+        let mut moved = 0.0_f64;
+        for point in points {
+            let velocity = point.along(0, throughs, u, |t| &t.v) + point.drift[0];
+            if point.impulse == [0.0; 3] && velocity >= point.target {
+                continue;
+            }
+            if !point.ready {
+                for side in point.sides {
+                    let Side::Through(t, first) = side else { continue };
+                    let (through, first) = (&mut throughs[t as usize], first as usize);
+                    let mechanism = &*mechanisms[through.mechanism as usize];
+                    through.find_columns(&[first, first + 1, first + 2], mechanism, &mut work[t as usize]);
+                }
+                point.measure(throughs);
+            }
+            moved = moved.max(point.relax(throughs, u, friction));
+        }
+        moved
+    }
+
+    /// Moves what touches on.
+    pub fn go(&mut self, h_s: f64) {
+        for t in &mut self.throughs {
+            t.way.iter_mut().zip(&t.v).for_each(|(way, v)| *way += h_s * v);
+            t.moved.iter_mut().zip(&t.given).for_each(|(moved, given)| *moved += h_s * given);
+        }
+    }
+
+    /// Ends a substep.
+    pub fn end(&mut self) {
+        for p in &mut self.points {
+            (0..3).for_each(|r| p.total[r] += p.impulse[r]);
+        }
+    }
+
+    /// Gives the bodies what contacts gave their mechanisms; `way` is over a step of `h`.
+    pub fn close(&mut self, mechanisms: &mut [&mut Mechanism], u: &mut [Wide], way: &mut [Wide], h: f64) {
+        let Throughs { throughs, alone, .. } = self;
+        for t in throughs {
+            let mechanism = &mut *mechanisms[t.mechanism as usize];
+            let first = t.first_body as usize;
+            let range = first..first + mechanism.movable_bodies().len();
+            for (all, impulses, scale) in [(&mut *way, &t.moved, 1.0 / h), (&mut *u, &t.given, 1.0)] {
+                alone.clear();
+                alone.extend(all[range.clone()].iter().map(|u| narrow(u).map(|x| scale * x)));
+                for (row, p) in t.rows.iter().zip(impulses) {
+                    for (b, hat) in parts(row) {
+                        (0..6).for_each(|c| alone[*b as usize][c] += scale * p * hat[c]);
+                    }
+                }
+                t.answer.clear();
+                t.answer.extend_from_slice(mechanism.project_velocities(alone));
+                for (u, v) in all[range.clone()].iter_mut().zip(&*alone) {
+                    *u = widen(&v.map(|x| x / scale));
+                }
+            }
+        }
+    }
+
+    pub fn each_total(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
+        for p in &self.points {
+            let across = p.directions[1] * p.total[1] + p.directions[2] * p.total[2];
+            visit(p.manifold, p.number as usize, p.total[0], across);
+        }
+    }
+
+    /// Calls `visit` with every mechanism, its first body and the impulses of its joint rows.
+    pub fn each_answer(&self, mut visit: impl FnMut(u32, u32, &[f64])) {
+        self.throughs.iter().for_each(|t| visit(t.mechanism, t.first_body, &t.answer));
+    }
+}
+
+impl Point {
+    /// What a row gathers from bodies and, by `of`, from mechanisms.
+    #[inline(always)]
+    fn along(&self, r: usize, throughs: &[Through], u: &[Wide], of: impl Fn(&Through) -> &Vec<f64>) -> f64 {
+        let mut sum = 0.0;
+        for side in &self.sides {
+            match side {
+                Side::Nothing => {}
+                Side::Body(b, rows) => {
+                    let u = &u[*b as usize];
+                    sum += (0..8).map(|c| rows[r][c] * u[c]).sum::<f64>();
+                }
+                Side::Through(t, first) => sum += of(&throughs[*t as usize])[*first as usize + r],
+            }
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn push(&self, impulse: [f64; 3], throughs: &mut [Through], u: &mut [Wide]) {
+        for side in &self.sides {
+            match side {
+                Side::Nothing => {}
+                Side::Body(b, rows) => {
+                    let u = &mut u[*b as usize];
+                    for (row, p) in rows.iter().zip(impulse) {
+                        (0..8).for_each(|c| u[c] += p * row[c]);
+                    }
+                }
+                Side::Through(t, first) => throughs[*t as usize].push(*first as usize, impulse),
+            }
+        }
+    }
+
+    /// Finds what turns a velocity along the normal, or across it, into the impulse that takes it out.
+    fn measure(&mut self, throughs: &[Through]) {
+        let mut w = [0.0; 4];
+        for side in &self.sides {
+            let entry = |i: usize, j: usize| match side {
+                Side::Nothing => 0.0,
+                Side::Body(_, rows) => (0..8).map(|c| rows[i][c] * rows[j][c]).sum(),
+                Side::Through(t, first) => throughs[*t as usize].entry(*first as usize + i, *first as usize + j),
+            };
+            for (w, (i, j)) in w.iter_mut().zip([(0, 0), (1, 1), (1, 2), (2, 2)]) {
+                *w += entry(i, j);
+            }
+        }
+        // tangents by the largest eigenvalue of their response
+        let largest = 0.5 * (w[1] + w[3]) + (0.5 * (w[1] - w[3])).hypot(w[2]);
+        let invert = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
+        (self.inverse, self.mobility, self.ready) = ([invert(w[0]), invert(largest)], w[0], true);
+    }
+
+    fn relax(&mut self, throughs: &mut [Through], u: &mut [Wide], friction: bool) -> f64 {
+        let mut moved = 0.0_f64;
+        if friction {
+            let old = self.impulse;
+            let [v1, v2] = [1, 2].map(|r| self.along(r, throughs, u, |t| &t.v) + self.drift[r]);
+            let (t1, t2) = (old[1] - v1 * self.inverse[1], old[2] - v2 * self.inverse[1]);
+            let (length, most) = (t1.hypot(t2), self.friction * old[0]);
+            let scale = if length > most { most / length } else { 1.0 };
+            let change = [scale * t1 - old[1], scale * t2 - old[2]];
+            (self.impulse[1], self.impulse[2]) = (scale * t1, scale * t2);
+            self.push([0.0, change[0], change[1]], throughs, u);
+            moved = change[0].abs().max(change[1].abs()) * self.mobility;
+        }
+        let v = self.along(0, throughs, u, |t| &t.v) + self.drift[0];
+        let old = self.impulse[0];
+        let new = (old - (v - self.target) * self.inverse[0]).max(0.0);
+        self.impulse[0] = new;
+        self.push([new - old, 0.0, 0.0], throughs, u);
+        moved.max((new - old).abs() * self.mobility)
+    }
+}
