@@ -30,7 +30,7 @@ export class Bodies {
     this.selected = null;
     const groups = new Map();
     let pieces = 0;
-    this.radii = new Float32Array(this.bodies.length);
+    this.moving = this.bodies.map((_, k) => k).filter((k) => this.bodies[k].kind !== 'static');
     this.bodies.forEach((body, index) => {
       const shapes = arePieces ? colliders(body) : body.shapes.length || body.mass === null ? body.shapes : [standIn(body)];
       for (const shape of shapes) {
@@ -53,12 +53,6 @@ export class Bodies {
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
     mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
     mesh.userData = { owner: Int32Array.from(members, (m) => m.index), piece: members.map((m) => m.piece), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor, half: drawn.half };
-    const sphere = geometry.boundingSphere;
-    for (const { index, matrix } of members) {
-      if (drawn.isPlane) continue;
-      const center = sphere.center.clone().applyMatrix4(matrix);
-      this.radii[index] = Math.max(this.radii[index], center.length() + sphere.radius * matrix.getMaxScaleOnAxis());
-    }
     return mesh;
   }
 
@@ -167,6 +161,23 @@ export class Bodies {
       }
     }
     return { low: new Vector3(...low), high: new Vector3(...high) };
+  }
+
+  /** Corners of the boxes around all shapes, each turned with its shape, where they were placed last; three numbers each. */
+  corners() {
+    const meshes = this.meshes.filter((mesh) => !mesh.userData.isPlane);
+    const out = new Float32Array(24 * meshes.reduce((sum, mesh) => sum + mesh.count, 0));
+    let at = 0;
+    for (const { geometry, instanceMatrix: { array: m }, count } of meshes) {
+      if (!geometry.boundingBox) geometry.computeBoundingBox();
+      const { min, max } = geometry.boundingBox;
+      for (let o = 0; o < 16 * count; o += 16) {
+        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) {
+          for (let i = 0; i < 3; i++) out[at++] = m[o + i] * x + m[o + 4 + i] * y + m[o + 8 + i] * z + m[o + 12 + i];
+        }
+      }
+    }
+    return out;
   }
 
   dispose() {

@@ -4,6 +4,7 @@ import {
   BoxGeometry, Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import { fit } from './fit.js';
 import { Floor } from './floor.js';
 import { copies } from './material.js';
 
@@ -13,6 +14,9 @@ const THEMES = {
   light: { background: '#eef0f2', grid: '#9aa2aa', shadow: 0.22, sky: '#ffffff', ground: '#b8b2a6', hemisphere: 1.9, sun: 2.1 },
   dark: { background: '#16191d', grid: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
 };
+
+/** Room around what is looked at. */
+const MARGIN = 1.12;
 
 export class Stage {
   constructor(canvas) {
@@ -98,52 +102,39 @@ export class Stage {
     this.dirty = true;
   }
 
-  /** Where the bodies are and how much room they need. */
-  static bounds(frame, radii) {
-    const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
-    for (let k = 0; k < frame.count; k++) {
-      const radius = radii[k];
-      if (!(radius > 0)) continue;
-      for (let i = 0; i < 3; i++) {
-        const at = frame.positions[3 * k + i];
-        if (at - radius < low[i]) low[i] = at - radius;
-        if (at + radius > high[i]) high[i] = at + radius;
-      }
-    }
-    if (!(low[0] <= high[0])) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
-    return { low: new Vector3(...low), high: new Vector3(...high) };
-  }
-
   static sphere({ low, high }) {
     const center = low.clone().add(high).multiplyScalar(0.5);
     return { center, radius: Math.max(1e-3, 0.5 * high.distanceTo(low)) };
   }
 
-  /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
-  frameScene(box, floorHeight) {
+  /** Shows a new scene, which is in a box, from where all points (three numbers each) can be seen, and the floor below unless that is far away. */
+  frameScene(box, floorHeight, points) {
     const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
     if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = Math.min(box.low.z, floor);
     const { center, radius } = Stage.sphere(box);
     this.center.copy(center);
     this.radius = radius;
-    this.look(box);
+    this.litFrom = null;
+    this.look([...points, center.x, center.y, box.low.z]);
     this.layFloor(floor);
     this.fitRoom();
   }
 
-  /** Goes so near that all corners of a box are just in the picture. */
-  look({ low, high }) {
+  /** Goes so near that all points are just in the picture, as far from its left as from its right edge, and so upwards. */
+  look(points) {
     const across = new Vector3(0, 0, 1).cross(LOOK_FROM).normalize();
     const up = new Vector3().crossVectors(LOOK_FROM, across);
-    const tangent = Math.tan((this.camera.fov * Math.PI) / 360);
-    let distance = 0;
-    for (const x of [low.x, high.x]) for (const y of [low.y, high.y]) for (const z of [low.z, high.z]) {
-      const corner = new Vector3(x, y, z).sub(this.center);
-      const aside = Math.max(Math.abs(corner.dot(across)) / this.camera.aspect, Math.abs(corner.dot(up))) / tangent;
-      distance = Math.max(distance, 1.1 * aside + corner.dot(LOOK_FROM));
+    const at = new Vector3();
+    const seen = new Float64Array(points.length);
+    for (let k = 0; k + 2 < points.length; k += 3) {
+      at.fromArray(points, k).sub(this.center);
+      [seen[k], seen[k + 1], seen[k + 2]] = [at.dot(across), at.dot(up), at.dot(LOOK_FROM)];
     }
-    this.controls.target.copy(this.center);
-    this.camera.position.copy(LOOK_FROM).multiplyScalar(Math.max(distance, 1.2 * this.radius)).add(this.center);
+    const tangent = Math.tan((this.camera.fov * Math.PI) / 360) / MARGIN;
+    const [aside, upward] = [fit(seen, 0, tangent * this.camera.aspect), fit(seen, 1, tangent)];
+    const distance = Math.max(aside.distance, upward.distance, 1.2 * this.radius);
+    this.controls.target.copy(this.center).addScaledVector(across, aside.middle).addScaledVector(up, upward.middle);
+    this.camera.position.copy(this.controls.target).addScaledVector(LOOK_FROM, distance);
     this.controls.update();
   }
 
@@ -154,13 +145,12 @@ export class Stage {
     this.controls.update();
   }
 
-  /** Keeps light and shadow around bodies that go far away. */
-  keepLit(frame, radii) {
-    const { center, radius } = Stage.sphere(Stage.bounds(frame, radii));
-    const far = center.distanceTo(this.center) > 0.5 * this.radius || radius > 1.5 * this.radius;
-    if (!far) return;
-    this.center.copy(center);
-    this.radius = Math.max(this.radius, radius);
+  /** Keeps light, shadows and grid around a place that has moved far away. Their size stays, so that nothing jumps. */
+  keepLit(place) {
+    this.litFrom ??= place.clone();
+    if (place.distanceTo(this.litFrom) < 0.4 * this.radius) return;
+    this.center.add(place).sub(this.litFrom);
+    this.litFrom.copy(place);
     this.layFloor(this.floorHeight);
     this.fitRoom();
   }

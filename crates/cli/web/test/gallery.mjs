@@ -29,7 +29,7 @@ for (const name of chosen) {
   await page.evaluate((count) => { for (let k = 0; k < count; k += 100) window.linkwork.connection.send({ type: 'step', count: Math.min(100, count - k) }); }, steps);
   await page.waitForFunction((count) => window.linkwork.view.frame.steps >= count, steps, { timeout: 120000 });
   // what is there at this moment, as large as it can be
-  await page.evaluate(() => { const { view } = window.linkwork; view.stage.frameScene(view.bounds(), view.stage.floorHeight); view.redraw(); });
+  await page.evaluate(() => { const { view } = window.linkwork; view.frameScene(view.stage.floorHeight, null); view.redraw(); });
   await page.waitForTimeout(400);
   await page.evaluate(() => { document.getElementById('hint').hidden = true; window.linkwork.view.stage.dirty = true; });
   await page.waitForTimeout(300);
