@@ -1,6 +1,7 @@
 // The bodies: one instanced mesh for all shapes that share a geometry.
 
 import { Color, DoubleSide, DynamicDrawUsage, Vector3 } from 'three';
+import { farthest } from './fit.js';
 import { describeShape, shapeMatrix, sidesOf } from './geometry.js';
 import { copies } from './material.js';
 
@@ -172,7 +173,8 @@ export class Bodies {
       if (!geometry.boundingBox) geometry.computeBoundingBox();
       const { min, max } = geometry.boundingBox;
       for (let o = 0; o < 16 * count; o += 16) {
-        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) {
+        for (let corner = 0; corner < 8; corner++) {
+          const x = corner & 1 ? max.x : min.x, y = corner & 2 ? max.y : min.y, z = corner & 4 ? max.z : min.z;
           for (let i = 0; i < 3; i++) out[at++] = m[o + i] * x + m[o + 4 + i] * y + m[o + 8 + i] * z + m[o + 12 + i];
         }
       }
@@ -188,11 +190,4 @@ export class Bodies {
       mesh.removeFromParent();
     }
   }
-}
-
-/** How far corners reach in a direction. */
-function farthest(corners, a, b, c) {
-  let most = -Infinity;
-  for (let k = 0; k < corners.length; k += 3) most = Math.max(most, a * corners[k] + b * corners[k + 1] + c * corners[k + 2]);
-  return most;
 }

@@ -22,6 +22,8 @@ export class Stage {
   constructor(canvas) {
     this.canvas = canvas;
     this.renderer = new WebGLRenderer({ canvas, antialias: true });
+    // asking for errors waits for the graphics card; tests ask
+    this.renderer.debug.checkShaderErrors = location.search === '?check';
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = PCFShadowMap;
     this.scene = new Scene();
@@ -107,33 +109,29 @@ export class Stage {
     return { center, radius: Math.max(1e-3, 0.5 * high.distanceTo(low)) };
   }
 
-  /** Shows a new scene, which is in a box, from where all points (three numbers each) can be seen, and the floor below unless that is far away. */
-  frameScene(box, floorHeight, points) {
+  /** Shows a new scene, which is in a box, from where all points (lists of three numbers each) can be seen, and the floor below unless that is far away. */
+  frameScene(box, floorHeight, lists) {
     const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
     if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = Math.min(box.low.z, floor);
     const { center, radius } = Stage.sphere(box);
     this.center.copy(center);
     this.radius = radius;
     this.litFrom = null;
-    this.look([...points, center.x, center.y, box.low.z]);
+    this.look([...lists, [center.x, center.y, box.low.z]]);
     this.layFloor(floor);
     this.fitRoom();
   }
 
   /** Goes so near that all points are just in the picture, as far from its left as from its right edge, and so upwards. */
-  look(points) {
+  look(lists) {
     const across = new Vector3(0, 0, 1).cross(LOOK_FROM).normalize();
     const up = new Vector3().crossVectors(LOOK_FROM, across);
-    const at = new Vector3();
-    const seen = new Float64Array(points.length);
-    for (let k = 0; k + 2 < points.length; k += 3) {
-      at.fromArray(points, k).sub(this.center);
-      [seen[k], seen[k + 1], seen[k + 2]] = [at.dot(across), at.dot(up), at.dot(LOOK_FROM)];
-    }
+    const back = LOOK_FROM.toArray();
     const tangent = Math.tan((this.camera.fov * Math.PI) / 360) / MARGIN;
-    const [aside, upward] = [fit(seen, 0, tangent * this.camera.aspect), fit(seen, 1, tangent)];
-    const distance = Math.max(aside.distance, upward.distance, 1.2 * this.radius);
-    this.controls.target.copy(this.center).addScaledVector(across, aside.middle).addScaledVector(up, upward.middle);
+    const [aside, upward] = [fit(lists, across.toArray(), back, tangent * this.camera.aspect), fit(lists, up.toArray(), back, tangent)];
+    const depth = this.center.dot(LOOK_FROM);
+    const distance = Math.max(aside.distance - depth, upward.distance - depth, 1.2 * this.radius);
+    this.controls.target.copy(LOOK_FROM).multiplyScalar(depth).addScaledVector(across, aside.middle).addScaledVector(up, upward.middle);
     this.camera.position.copy(this.controls.target).addScaledVector(LOOK_FROM, distance);
     this.controls.update();
   }

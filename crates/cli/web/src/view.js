@@ -207,6 +207,8 @@ export class View {
   /** A new state of the bodies, or a function that has it; it is drawn with the next picture of the browser. */
   setFrame(frame) {
     this.pending = frame;
+    // the first one at once: the browser is still busy with the page around it
+    if (!this.frame && !document.hidden) this.draw();
   }
 
   redraw() {
@@ -231,12 +233,17 @@ export class View {
 
   loop() {
     requestAnimationFrame(() => this.loop());
+    this.onTick?.(performance.now());
+    this.draw();
+  }
+
+  draw() {
     const begun = performance.now();
-    this.onTick?.(begun);
+    const isFirst = !this.frame;
     const frame = typeof this.pending === 'function' ? this.pending() : this.pending;
     this.pending = null;
     if (frame) this.apply(frame);
-    this.drawCharts(false);
+    if (!isFirst) this.drawCharts(false);
     const script = performance.now();
     // an empty room is not worth the first second
     if (frame || (this.stage.dirty && this.frame)) this.stage.render();
@@ -286,7 +293,7 @@ export class View {
    */
   frameScene(floorNow, ahead = this.description.ahead) {
     const box = this.bounds();
-    const points = [...this.bodies.corners(), ...(this.particles.latest ?? [])];
+    const lists = [this.bodies.corners(), this.particles.latest ?? []];
     if (!(box.low.x <= box.high.x)) { box.low.set(-1, -1, -1); box.high.set(1, 1, 1); }
     const floor = Math.min(floorNow, this.bodies.levelPlane() ?? Math.min(box.low.z, ahead?.floor ?? Infinity));
     const middle = box.low.clone().add(box.high).multiplyScalar(0.5).toArray();
@@ -299,9 +306,9 @@ export class View {
           Math.min(box.low[axis], Math.max(ahead.low[k], box.low[axis] - far)), Math.max(box.high[axis], Math.min(ahead.high[k], box.high[axis] + far)),
         ];
       }
-      points.push(...edges(box));
+      lists.push(edges(box));
     }
-    this.stage.frameScene(box, floor, points.length ? points : edges(box));
+    this.stage.frameScene(box, floor, lists.some((points) => points.length) ? lists : [edges(box)]);
   }
 
   /** The body that is followed, or the middle of those that move: the median of each coordinate, which a few that fly away do not change. */

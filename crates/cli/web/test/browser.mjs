@@ -19,7 +19,7 @@ async function open(url, options = {}) {
   page.setDefaultTimeout(PATIENCE);
   page.on('pageerror', (error) => problems.push(`${url}: ${error.message}`));
   page.on('console', (message) => { if (message.type() === 'error') problems.push(`${url}: ${message.text()}`); });
-  await page.goto(url);
+  await page.goto(`${url}?check`);
   await page.waitForFunction(() => window.linkwork?.view?.metrics.frames > 1);
   return page;
 }
