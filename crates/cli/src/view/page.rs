@@ -50,7 +50,7 @@ pub fn write_replay(writer: &mut impl Write, title: &str, recording: &[u8]) -> i
     let (body, end) = after.split_once("</body>").unwrap_or((after, ""));
     write!(writer, "{body}")?;
     for (id, bytes) in [("recording", recording), ("program", &deflated(SCRIPT)?)] {
-        write!(writer, "<script type=\"application/octet-stream\" id=\"{id}\">{}</script>\n", STANDARD.encode(bytes))?;
+        writeln!(writer, "<script type=\"application/octet-stream\" id=\"{id}\">{}</script>", STANDARD.encode(bytes))?;
     }
     write!(writer, "<script>{LOADER}</script>\n</body>{end}")
 }

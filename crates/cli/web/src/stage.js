@@ -31,7 +31,7 @@ export class Stage {
     this.camera.up.set(0, 0, 1);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
-    this.controls.addEventListener('change', () => { this.dirty = true; });
+    this.controls.addEventListener('change', () => { this.fitDepth(); this.dirty = true; });
     this.hemisphere = new HemisphereLight();
     this.hemisphere.position.set(0, 0, 1); // z is up
     this.sun = new DirectionalLight('#fff6e8');
@@ -89,11 +89,16 @@ export class Stage {
     this.dirty = true;
   }
 
-  fitRoom() {
-    const distance = Math.max(6 * this.radius, 1.6 * this.camera.position.distanceTo(this.controls.target));
-    this.camera.near = 0.01 * this.radius;
-    this.camera.far = 80 * this.radius + distance;
+  /** What is very near is seen when the camera is brought there, and what is far away when it goes away. */
+  fitDepth() {
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    this.camera.near = Math.min(0.01 * this.radius, 0.05 * distance);
+    this.camera.far = 80 * this.radius + Math.max(6 * this.radius, 1.6 * distance);
     this.camera.updateProjectionMatrix();
+  }
+
+  fitRoom() {
+    this.fitDepth();
     const sun = this.sun.shadow.camera;
     this.sun.target.position.copy(this.center);
     this.sun.position.copy(LIGHT_FROM).multiplyScalar(6 * this.radius).add(this.center);
@@ -117,6 +122,8 @@ export class Stage {
     this.center.copy(center);
     this.radius = radius;
     this.litFrom = null;
+    // nobody gets lost in a body or beyond the floor
+    [this.controls.minDistance, this.controls.maxDistance] = [0.004 * radius, 30 * radius];
     this.look([...lists, [center.x, center.y, box.low.z]]);
     this.layFloor(floor);
     this.fitRoom();
