@@ -16,6 +16,9 @@ const HAS_AXIS = new Set(['hinge', 'slider', 'cylindrical', 'planar', 'universal
 const IS_BAR = new Set(['distance', 'rope']);
 /** Joints whose point stays where it is on both bodies: where one of them is the world, something must be seen to hold the other. */
 const HAS_POINT = new Set(['ball', 'hinge', 'universal', 'distance', 'rope']);
+/** Joints that let a point go along a line. */
+const HAS_LINE = new Set(['slider', 'cylindrical', 'screw', 'point_on_line']);
+const HELD = '#94948e';
 
 // used again for every joint of every frame, of which there are thousands
 const [TURN, SHIFT, TIP, FROM, AXES] = [new Quaternion(), new Vector3(), new Vector3(), new Vector3(), [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)]];
@@ -63,7 +66,7 @@ export class Overlays {
     this.studs?.material.dispose();
     this.studs?.removeFromParent();
     const held = joints.filter((joint, k) => HAS_POINT.has(joint.kind) && (joint.a === null) !== (joint.b === null) && !this.nails.includes(k));
-    this.studs = tint(copies(new SphereGeometry(1, 16, 10), held.length), '#94948e');
+    this.studs = tint(copies(new SphereGeometry(1, 16, 10), held.length), HELD);
     this.studs.count = held.length;
     this.studs.visible = held.length > 0;
     this.studs.castShadow = true;
@@ -73,6 +76,26 @@ export class Overlays {
       this.studs.setMatrixAt(k, new Matrix4().makeScale(radius, radius, radius).setPosition(...at.position));
     });
     this.scene.add(this.studs);
+    this.layRails(joints.filter((joint) => HAS_LINE.has(joint.kind) && (joint.a === null) !== (joint.b === null)));
+  }
+
+  /** A thin rail wherever the world guides a point of a body along a line: as long as its limits let it go, or half the scene to both sides. */
+  layRails(guides) {
+    this.rails?.dispose();
+    this.rails = new Bars(guides.length, HELD);
+    this.rails.begin();
+    for (const { a, frame_a: onA, frame_b: onB, coordinates } of guides) {
+      const { position, orientation: [w, x, y, z] } = a === null ? onA : onB;
+      const along = new Vector3(0, 0, 1).applyQuaternion(TURN.set(x, y, z, w));
+      const limit = coordinates.find((coordinate) => !coordinate.is_angle)?.acting.limit;
+      // what moves is b; seen from there a moves the other way
+      const [low, high] = a === null ? [limit?.min, limit?.max] : [-limit?.max, -limit?.min];
+      const end = (value, otherwise) => (Number.isFinite(value) && Math.abs(value) < 3 * this.size ? value : otherwise);
+      const at = new Vector3(...position);
+      this.rails.bar(at.clone().addScaledVector(along, end(low, -0.5 * this.size)), at.clone().addScaledVector(along, end(high, 0.5 * this.size)), 0.005 * this.size);
+    }
+    this.rails.end();
+    this.scene.add(this.rails.object);
   }
 
   /** A frame on a body (or the world), now. */
