@@ -88,7 +88,7 @@ fn picture(world: &World, lowest: f64, options: &RenderOptions) -> Vec<u8> {
     }
     let (middle, radius) = (0.5 * (low + high), (0.5 * low.distance(high)).max(1e-3));
     let seen: Vec<DVec3> = corners().chain([middle.with_z(low.z)]).collect();
-    triangles.extend(world::studs(world, radius));
+    triangles.extend(world::holders(world, radius));
     triangles.extend(world::tilted_planes(world, 2.0 * radius));
     let from = options.from.map_or(LOOK_FROM, DVec3::from).normalize();
     let camera = look(&seen, middle, radius, from, SAMPLES * width, SAMPLES * height);

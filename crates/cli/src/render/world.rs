@@ -100,10 +100,14 @@ fn ball_size(system: &ParticleSystem, lines: &[[u32; 2]]) -> f64 {
     system.radius().max(0.12 * lengths.get(lengths.len() / 2).copied().unwrap_or(0.1))
 }
 
-/// Balls where the world holds a point of a body, so that nothing hangs on nothing; `size` is that of the scene, m.
-pub fn studs(world: &World, size: f64) -> Vec<Triangle> {
+/// Balls where the world holds a point of a body, and rails where it guides one, so that nothing hangs on nothing; `size` is
+/// that of the scene, m.
+pub fn holders(world: &World, size: f64) -> Vec<Triangle> {
     let mut triangles = Vec::new();
     for id in world.joint_ids() {
+        if let Some((from, to)) = rail(world, id, size) {
+            add_bar(&mut triangles, from, to, 0.005 * size, colour(STATIC), 10);
+        }
         let holds_point = matches!(
             kind(world, id),
             Some(JointKind::Ball | JointKind::Hinge | JointKind::Universal | JointKind::Distance | JointKind::Rope)
@@ -118,6 +122,34 @@ pub fn studs(world: &World, size: f64) -> Vec<Triangle> {
         add_ball(&mut triangles, at, radius, colour(STATIC), 16);
     }
     triangles
+}
+
+/// The ends of the line along which the world guides a point of a body: as far as its limits let it go, or half the scene to
+/// both sides.
+fn rail(world: &World, id: JointId, size: f64) -> Option<(DVec3, DVec3)> {
+    let joint = world.joint_description(id)?;
+    let has_line =
+        [JointKind::Slider, JointKind::Cylindrical, JointKind::Screw, JointKind::PointOnLine].contains(&joint.kind);
+    let (on_a, on_b) = world.joint_frames(id).filter(|_| has_line)?;
+    let readings = world.coordinates(id).unwrap_or_default();
+    let first = readings.first().map(|reading| reading.name);
+    let length = readings.iter().find(|reading| !reading.is_angle).map(|reading| reading.name);
+    let limit = joint.coordinates.iter().find(|c| c.of.as_deref().or(first) == length).and_then(|c| c.limit);
+    let (min, max) = limit.map_or((None, None), |limit| (limit.min, limit.max));
+    let end = |value: Option<f64>, otherwise: f64| value.filter(|v| v.abs() < 3.0 * size).unwrap_or(otherwise);
+    let (low, high) = (end(min, -0.5 * size), end(max, 0.5 * size));
+    // what moves is b; seen from there a moves the other way
+    match world.joint_bodies(id)? {
+        (None, Some(_)) => {
+            let along = on_a.orientation * DVec3::Z;
+            Some((on_a.position + low * along, on_a.position + high * along))
+        }
+        (Some(_), None) => {
+            let along = on_b.orientation * DVec3::Z;
+            Some((on_b.position - high * along, on_b.position - low * along))
+        }
+        _ => None,
+    }
 }
 
 /// The smallest width of a body's shapes, m; zero if that is not known.
@@ -187,4 +219,45 @@ pub fn tilted_planes(world: &World, half: f64) -> Vec<Triangle> {
         [piece([point - u - v, point + u - v, point + u + v]), piece([point - u - v, point + u + v, point - u + v])]
     };
     tilted.flat_map(square).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkwork::Scene;
+    use linkwork::scene::{Body, Coordinate, Joint, WORLD};
+
+    /// From where to where along x the holders of a cart reach, whose slider is between these two.
+    fn reach(a: &str, b: &str, limit: Option<(f64, f64)>) -> (f64, f64) {
+        let mut scene = Scene::new("cart");
+        scene.body(Body::new("cart").at([5.0, 0.0, 0.0]).with_mass(1.0).shape(Geometry::Box { size: [0.4, 0.3, 0.2] }));
+        let slider = Joint::slider("rail", a, b, [5.0, 0.0, 0.0], [1.0, 0.0, 0.0]);
+        scene.joint(match limit {
+            Some((min, max)) => slider.with(Coordinate::of("displacement").limit(Some(min), Some(max))),
+            None => slider,
+        });
+        let world = World::build(&scene).unwrap();
+        let triangles = holders(&world, 10.0);
+        let x = || triangles.iter().flat_map(|triangle| triangle.corners).map(|corner| corner.x);
+        (x().fold(f64::MAX, f64::min), x().fold(f64::MIN, f64::max))
+    }
+
+    #[test]
+    fn rails_are_as_long_as_limits_let_a_body_go() {
+        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 1e-9 && (b - d).abs() < 1e-9;
+        assert!(near(reach(WORLD, "cart", Some((-1.0, 2.0))), (4.0, 7.0)));
+        // the displacement is that of b, here the world: the cart goes the other way
+        assert!(near(reach("cart", WORLD, Some((-1.0, 2.0))), (3.0, 6.0)));
+        assert!(near(reach(WORLD, "cart", None), (0.0, 10.0)));
+    }
+
+    #[test]
+    fn what_hangs_has_a_ball_to_hang_on() {
+        let count = |name: &str| {
+            let world = World::build(&linkwork_scenes::find(name).unwrap().default_scene()).unwrap();
+            holders(&world, 1.0).len()
+        };
+        assert!(count("double-pendulum") > 100, "a ball at the pivot");
+        assert_eq!(count("pyramid"), 0, "boxes that lie need none");
+    }
 }
