@@ -10,6 +10,8 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 54.0;
 const BOTTOM: f64 = 46.0;
 const COLOURS: [&str; 8] = ["#1f6fb2", "#d9822b", "#2e8b57", "#b23a48", "#7654a8", "#4d4d4d", "#0f9aa6", "#9a7d0a"];
+/// Of names in the legend.
+const ROW: f64 = 17.0;
 /// More points than pixels help nobody.
 const MOST_POINTS: usize = 1500;
 /// Logarithmic axes reach down to this part of the largest value: below is rounding.
@@ -113,33 +115,82 @@ fn shown(tick: f64) -> String {
 
 /// All charts under each other.
 pub fn svg(charts: &[Chart]) -> String {
-    let height = HEIGHT * charts.len() as f64;
+    let height: f64 = charts.iter().map(Chart::height).sum();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#333\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fdfdfb\"/>\n"
     );
-    for (k, chart) in charts.iter().enumerate() {
-        let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", HEIGHT * k as f64);
+    let mut above = 0.0;
+    for chart in charts {
+        let _ = writeln!(svg, "<g transform=\"translate(0 {above})\">");
         chart.draw(&mut svg);
         svg.push_str("</g>\n");
+        above += chart.height();
     }
     svg.push_str("</svg>\n");
     svg
 }
 
+/// How far a name in the legend goes, with the stroke before it.
+fn legend_width(label: &str) -> f64 {
+    34.0 + 6.6 * label.chars().count() as f64
+}
+
 impl Chart {
+    /// Where the names of lines stand: to the right, and in which row of the legend.
+    fn legend(&self) -> Vec<(f64, usize)> {
+        let (mut at, mut row) = (LEFT, 0);
+        let place = |line: &Line| {
+            let width = legend_width(&line.label);
+            if at > LEFT && at + width > WIDTH {
+                (at, row) = (LEFT, row + 1);
+            }
+            let place = (at, row);
+            at += width;
+            place
+        };
+        self.lines.iter().map(place).collect()
+    }
+
+    /// What more than one row of names takes.
+    fn room_for_names(&self) -> f64 {
+        ROW * self.legend().last().map_or(0, |last| last.1) as f64
+    }
+
+    fn height(&self) -> f64 {
+        HEIGHT + self.room_for_names()
+    }
+
     fn draw(&self, svg: &mut String) {
-        let values = || self.lines.iter().flat_map(|line| &line.points);
-        let (x, y) = (self.x.scale(values().map(|p| p.0)), self.y.scale(values().map(|p| p.1)));
-        let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let place =
-            |point: (f64, f64)| Some((LEFT + width * x.place(point.0)?, TOP + height * (1.0 - y.place(point.1)?)));
+        let names = self.legend();
         let _ = writeln!(
             svg,
             "<text x=\"{LEFT}\" y=\"22\" font-size=\"15\" font-weight=\"600\">{}</text>",
             escaped(&self.title)
         );
+        for (k, (line, (x, row))) in self.lines.iter().zip(names).enumerate() {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{x:.1} {:.0}h14\" {} stroke-width=\"2.5\"/><text x=\"{:.1}\" y=\"{:.0}\">{}</text>",
+                39.0 + ROW * row as f64,
+                stroke(k),
+                x + 18.0,
+                43.0 + ROW * row as f64,
+                escaped(&line.label)
+            );
+        }
+        let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", self.room_for_names());
+        self.draw_lines(svg);
+        svg.push_str("</g>\n");
+    }
+
+    fn draw_lines(&self, svg: &mut String) {
+        let values = || self.lines.iter().flat_map(|line| &line.points);
+        let (x, y) = (self.x.scale(values().map(|p| p.0)), self.y.scale(values().map(|p| p.1)));
+        let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+        let place =
+            |point: (f64, f64)| Some((LEFT + width * x.place(point.0)?, TOP + height * (1.0 - y.place(point.1)?)));
         for tick in x.ticks() {
             let Some(at) = x.place(tick).map(|p| LEFT + width * p) else { continue };
             let _ = writeln!(
@@ -174,13 +225,13 @@ impl Chart {
             TOP + 0.5 * height,
             escaped(&self.y.label)
         );
-        let mut legend = LEFT;
         for (k, line) in self.lines.iter().enumerate() {
             let colour = COLOURS[k % COLOURS.len()];
             let _ = writeln!(
                 svg,
-                "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" stroke-linejoin=\"round\"/>",
-                path(line, place)
+                "<path d=\"{}\" fill=\"none\" {} stroke-width=\"1.5\" stroke-linejoin=\"round\"/>",
+                path(line, place),
+                stroke(k)
             );
             for (a, b, name) in &line.marks {
                 let Some((a, b)) = place((*a, *b)) else { continue };
@@ -194,15 +245,14 @@ impl Chart {
                      <text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"10\" text-anchor=\"{anchor}\">{name}</text>",
                 );
             }
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{legend:.1} 39h14\" stroke=\"{colour}\" stroke-width=\"2.5\"/><text x=\"{:.1}\" y=\"43\">{}</text>",
-                legend + 18.0,
-                escaped(&line.label)
-            );
-            legend += 34.0 + 6.6 * line.label.chars().count() as f64;
         }
     }
+}
+
+/// Colour of a line; when all colours are taken they come again, dashed.
+fn stroke(line: usize) -> String {
+    let dashes = ["", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2\""][(line / COLOURS.len()).min(2)];
+    format!("stroke=\"{}\"{dashes}", COLOURS[line % COLOURS.len()])
 }
 
 /// The line, with gaps where there is nothing, and with as many points as can be seen. Of points that fall together the

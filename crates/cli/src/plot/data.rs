@@ -87,6 +87,8 @@ impl Data {
         match extension {
             "json" => report(name, &bytes),
             "csv" => table(name, &bytes),
+            // by whatever name it was written
+            _ if Recording::is_one(&bytes) => recording(name, &bytes),
             "lwr" => recording(name, &bytes),
             _ => Err(Failure::usage(
                 format!("{name}: not a file with numbers by its name"),
@@ -98,6 +100,14 @@ impl Data {
     /// Whether it is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.content, Content::Table(_))
+    }
+
+    /// Bodies of a table.
+    pub fn bodies(&self) -> &[String] {
+        match &self.content {
+            Content::Table(table) => &table.bodies,
+            Content::Course(_) => &[],
+        }
     }
 
     /// A number of the run over time.

@@ -22,7 +22,7 @@ pub fn plot(options: &PlotOptions) -> Result<(), Failure> {
         let name = files.first().map(|file| file.name.as_str()).unwrap_or_default();
         return Err(Failure::failed(
             format!("{name}: there is nothing to draw in it"),
-            "a run of at least two steps has something; tables need --show BODY.COLUMN",
+            "a run of at least two steps has something",
         ));
     }
     let target = options.to.clone().unwrap_or_else(|| beside(&options.files[0]));
@@ -53,15 +53,41 @@ const QUANTITIES: [(&str, &str, &str, &[&str], bool); 5] = [
     ("step-time", "time per step", "ms", &["step_ms"], false),
     ("iterations", "iterations per step", "", &["joint_iterations", "contact_iterations"], false),
 ];
+/// Bodies of a table that are drawn where none is asked for.
+const MOST_BODIES: usize = 8;
 const WORK_PRECISION: &str = "work-precision";
 
-/// Without wishes: everything that is not zero throughout, and what several reports tell together.
+/// Without wishes: everything that is not zero throughout, what several reports tell together, and positions of tables.
 fn usual(files: &[Data]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = QUANTITIES.iter().filter_map(|quantity| of_quantity(quantity.0, files)).collect();
     if files.iter().filter(|file| file.work.is_some()).count() > 1 {
         charts.extend(work_precision(files));
     }
+    charts.extend(positions(files));
     charts
+}
+
+/// Where the bodies of tables are, a chart for each axis; of the first ones if there are many.
+fn positions(files: &[Data]) -> Vec<Chart> {
+    let bodies = |file: &Data| file.bodies().iter().take(MOST_BODIES).cloned().collect::<Vec<String>>();
+    let of_axis = |axis: &str| {
+        let mut lines = Vec::new();
+        for file in files {
+            for body in bodies(file) {
+                let Ok(series) = file.column(&format!("{body}.{axis}")) else { continue };
+                let label = if files.len() > 1 { format!("{} {body}", short(file, files)) } else { body };
+                lines.push(line(label, &series));
+            }
+        }
+        let has_something = lines.iter().any(|line| line.points.len() > 1);
+        has_something.then(|| Chart {
+            title: axis.to_owned(),
+            x: Axis::linear("time, s"),
+            y: Axis::linear(data::unit_of(axis)),
+            lines,
+        })
+    };
+    ["x", "y", "z"].into_iter().filter_map(of_axis).collect()
 }
 
 fn asked_for(what: &str, files: &[Data]) -> Result<Chart, Failure> {
@@ -95,12 +121,21 @@ fn of_quantity(what: &str, files: &[Data]) -> Option<Chart> {
             let Some(series) = file.series(column).filter(|series| !series.is_zero()) else { continue };
             let name = column.trim_end_matches("_m").trim_end_matches("_rad").trim_end_matches("_ms").replace('_', " ");
             let unit = if column.ends_with("_rad") { " (rad)" } else { "" };
-            let label = if files.len() > 1 { format!("{} {name}{unit}", file.name) } else { format!("{name}{unit}") };
+            let label =
+                if files.len() > 1 { format!("{} {name}{unit}", short(file, files)) } else { format!("{name}{unit}") };
             lines.push(line(label, &series));
         }
     }
     let y = if logarithmic { Axis::logarithmic(unit) } else { Axis::linear(unit) };
     (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x: Axis::linear("time, s"), y, lines })
+}
+
+/// What a file is called among others: without its folder, unless another one has the same name.
+fn short<'a>(file: &'a Data, files: &[Data]) -> &'a str {
+    let base = |name: &'a str| Path::new(name).file_name().and_then(|base| base.to_str()).unwrap_or(name);
+    let own = base(&file.name);
+    let same = files.iter().filter(|other| Path::new(&other.name).file_name() == Path::new(own).file_name()).count();
+    if same > 1 { &file.name } else { own }
 }
 
 fn line(label: String, series: &Series) -> Line {
@@ -112,7 +147,7 @@ fn column(what: &str, files: &[Data]) -> Result<Chart, Failure> {
     let mut lines = Vec::new();
     for file in files.iter().filter(|file| file.is_table()) {
         let series = file.column(what)?;
-        let label = if files.len() > 1 { format!("{} {what}", file.name) } else { what.to_owned() };
+        let label = if files.len() > 1 { format!("{} {what}", short(file, files)) } else { what.to_owned() };
         lines.push(line(label, &series));
     }
     if lines.is_empty() {

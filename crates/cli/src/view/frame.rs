@@ -15,17 +15,19 @@
 //! | kind | content |
 //! | --- | --- |
 //! | 1 | poses: positions (3 f32 a body), then orientations (3 u16 a body, as in recordings) |
-//! | 2 | velocities of centres of mass (3 f32 a body) |
-//! | 3 | reactions: force and torque on b (6 f32 a joint; zeros for a coupling) |
+//! | 2 | velocities of centres of mass, a vector a body |
+//! | 3 | reactions: force on b, a vector a joint; zeros for a coupling |
 //! | 4 | contacts: [`CONTACT_NUMBERS`](linkwork_io::recording::CONTACT_NUMBERS) f32 each |
 //! | 5 | watched joints: joint, coordinates (u32); errors m, rad; force, torque; unique; a coordinate: value, velocity, forces of limit, friction, motor (f32) |
 //! | 6 | watched bodies: body (u32), linear and angular velocity (6 f32) |
 //! | 7 | particles, system by system: positions (3 f32 each) |
 //! | 8 | sleeping bodies: 1 for each that does (1 byte a body) |
 //!
+//! Vectors that are drawn as arrows are a unit (f32) and, for each, three numbers of it (i16): the largest has 32767 units.
 //! Pages skip kinds they do not know.
 
 use super::orders::Watch;
+use linkwork::glam::DVec3;
 use linkwork::{BodyId, JointId, World};
 use linkwork_io::recording::{Stats, contact_numbers, pack_orientation, particle_positions};
 
@@ -111,21 +113,16 @@ impl Moment<'_> {
     }
 
     fn velocities(&self, out: &mut Vec<u8>) {
-        for &id in self.bodies {
-            let velocity = match (self.world.velocity(id), self.world.pose(id), self.world.center_of_mass(id)) {
-                (Some(twist), Some(pose), Some(center)) => twist.linear + twist.angular.cross(center - pose.position),
-                _ => Default::default(),
-            };
-            reals(out, velocity.as_vec3().to_array());
-        }
+        let velocity = |&id| match (self.world.velocity(id), self.world.pose(id), self.world.center_of_mass(id)) {
+            (Some(twist), Some(pose), Some(center)) => twist.linear + twist.angular.cross(center - pose.position),
+            _ => DVec3::ZERO,
+        };
+        vectors(out, self.bodies.iter().map(velocity).collect());
     }
 
     fn reactions(&self, out: &mut Vec<u8>) {
-        for &id in self.joints {
-            let wrench = self.world.reaction(id).map(|reaction| reaction.wrench).unwrap_or_default();
-            reals(out, wrench.force.as_vec3().to_array());
-            reals(out, wrench.torque.as_vec3().to_array());
-        }
+        let force = |&id| self.world.reaction(id).map_or(DVec3::ZERO, |reaction| reaction.wrench.force);
+        vectors(out, self.joints.iter().map(force).collect());
     }
 
     fn joint(&self, out: &mut Vec<u8>, k: usize) {
@@ -158,6 +155,18 @@ fn reals<const N: usize>(out: &mut Vec<u8>, numbers: [f32; N]) {
     out.extend_from_slice(numbers.map(f32::to_le_bytes).as_flattened());
 }
 
+/// Vectors in whole units; what is not finite is zero.
+fn vectors(out: &mut Vec<u8>, mut vectors: Vec<DVec3>) {
+    vectors.iter_mut().filter(|vector| !vector.is_finite()).for_each(|vector| *vector = DVec3::ZERO);
+    let largest = vectors.iter().map(|vector| vector.abs().max_element()).fold(0.0, f64::max);
+    let unit = (largest / f64::from(i16::MAX)).clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+    reals(out, [unit as f32]);
+    for vector in vectors {
+        let words = (vector / unit).to_array().map(|number| (number.round() as i16).to_le_bytes());
+        out.extend_from_slice(words.as_flattened());
+    }
+}
+
 fn section(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
     out.extend(kind.to_le_bytes());
     let length_at = out.len();
@@ -172,21 +181,24 @@ fn section(out: &mut Vec<u8>, kind: u32, content: impl FnOnce(&mut Vec<u8>)) {
 mod tests {
     use super::*;
     use linkwork::Scene;
-    use linkwork::scene::Body;
+    use linkwork::scene::{Body, Joint, WORLD};
 
     #[test]
-    fn two_thousand_bodies_with_velocities_are_below_64_kb() {
+    fn two_thousand_bodies_and_joints_with_all_arrows_are_below_64_kb() {
         let mut scene = Scene::new("many");
         for i in 0..2000 {
-            scene.body(Body::new(format!("b{i}")).with_mass(1.0).with_inertia([1.0; 3]).at([f64::from(i), 0.0, 0.0]));
+            let (name, at) = (format!("b{i}"), [f64::from(i), 0.0, 0.0]);
+            scene.body(Body::new(&name).with_mass(1.0).with_inertia([1.0; 3]).at(at));
+            scene.joint(Joint::ball(format!("j{i}"), WORLD, &name, at));
         }
         let world = World::build(&scene).unwrap();
         let bodies: Vec<BodyId> = world.body_ids().collect();
+        let joints: Vec<JointId> = world.joint_ids().collect();
         let bytes = |watch: &Watch| {
             let moment = Moment {
                 world: &world,
                 bodies: &bodies,
-                joints: &[],
+                joints: &joints,
                 scene: 1,
                 revision: 0,
                 playing: true,
@@ -212,5 +224,27 @@ mod tests {
             joints: vec![3],
         };
         assert!(bytes(&everything).len() < 64_000, "{}", bytes(&everything).len());
+    }
+
+    #[test]
+    fn vectors_come_back_to_a_part_in_thirty_thousand() {
+        let sent = [[1.0, -2.0, 3.0], [0.0, 1e-3, -12.5], [f64::NAN, 1.0, 1.0]].map(DVec3::from);
+        for scale in [1e-30, 1.0, 1e30] {
+            let mut out = Vec::new();
+            vectors(&mut out, sent.iter().map(|vector| scale * *vector).collect());
+            let unit = f64::from(f32::from_le_bytes(out[..4].try_into().unwrap()));
+            let words = out[4..].as_chunks().0.iter().map(|word| unit * f64::from(i16::from_le_bytes(*word)));
+            let come: Vec<f64> = words.collect();
+            let wanted = [1.0, -2.0, 3.0, 0.0, 1e-3, -12.5, 0.0, 0.0, 0.0];
+            for (come, wanted) in come.iter().zip(wanted) {
+                assert!(
+                    (come - scale * wanted).abs() < scale * 12.5 / 32767.0,
+                    "{come} instead of {wanted} times {scale}"
+                );
+            }
+        }
+        let mut out = Vec::new();
+        vectors(&mut out, vec![DVec3::ZERO]);
+        assert_eq!(out[4..], [0; 6]);
     }
 }

@@ -24,7 +24,7 @@ use linkwork_io::recording::Recording;
 use server::Show;
 use session::{Session, Settings};
 use stage::Stage;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Shows a scene or a recording until the user ends it.
 pub fn view(options: &ViewOptions) -> Result<(), Failure> {
     page::require()?;
-    let show = match Path::new(&options.scene).extension().is_some_and(|extension| extension == "lwr") {
+    let show = match is_recording(Path::new(&options.scene)) {
         true => Show::Recording(recording(options)?.into()),
         false => Show::Session(session(options)?),
     };
@@ -43,6 +43,16 @@ pub fn view(options: &ViewOptions) -> Result<(), Failure> {
     // pages that are still connected are not waited for
     runtime.shutdown_background();
     served
+}
+
+/// By its name, or by what it begins with, whatever it is called.
+fn is_recording(file: &Path) -> bool {
+    if file.extension().is_some_and(|extension| extension == "lwr") {
+        return true;
+    }
+    let mut start = [0; 4];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && Recording::is_one(&start)
 }
 
 fn session(options: &ViewOptions) -> Result<session::Published, Failure> {

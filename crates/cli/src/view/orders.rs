@@ -56,6 +56,11 @@ pub enum Order {
         /// Whether it may.
         on: bool,
     },
+    /// Propagates shocks through heaps.
+    Shock {
+        /// Whether it does.
+        on: bool,
+    },
     /// Gravity.
     Gravity {
         /// m/s².
@@ -277,7 +282,7 @@ mod tests {
         }
 
         #[test]
-        fn no_value_does_harm(kind in "play|step|speed|dt|stepper|contact|sleep|drag|nail|motor|watch|scene", key in "on|count|value|body|name", value in ".{0,20}") {
+        fn no_value_does_harm(kind in "play|step|speed|dt|stepper|contact|sleep|shock|drag|nail|motor|watch|scene", key in "on|count|value|body|name", value in ".{0,20}") {
             let _ = Order::read(&format!(r#"{{"type":"{kind}","{key}":{value}}}"#));
         }
     }

@@ -3,6 +3,8 @@
 use crate::failure::Failure;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
 
 /// The page's markup.
@@ -46,10 +48,24 @@ pub fn write_replay(writer: &mut impl Write, title: &str, recording: &[u8]) -> i
     let (before, after) = tail.split_once(SCRIPT_LINK).unwrap_or((tail, ""));
     write!(writer, "{head}<style>\n{STYLE}</style>{before}")?;
     let (body, end) = after.split_once("</body>").unwrap_or((after, ""));
-    write!(writer, "{body}<script type=\"application/octet-stream\" id=\"recording\">")?;
-    writer.write_all(STANDARD.encode(recording).as_bytes())?;
-    // a closing tag within a string of the script would end the script
-    write!(writer, "</script>\n<script>{}</script>\n</body>{end}", SCRIPT.replace("</script", "<\\/script"))
+    write!(writer, "{body}")?;
+    for (id, bytes) in [("recording", recording), ("program", &deflated(SCRIPT)?)] {
+        writeln!(writer, "<script type=\"application/octet-stream\" id=\"{id}\">{}</script>", STANDARD.encode(bytes))?;
+    }
+    write!(writer, "<script>{LOADER}</script>\n</body>{end}")
+}
+
+/// Unpacks the page's script, which is most of a short replay, and runs it.
+const LOADER: &str = "(async () => {
+  const packed = Uint8Array.from(atob(document.getElementById('program').textContent), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  document.body.append(Object.assign(document.createElement('script'), { textContent: await new Response(stream).text() }));
+})().catch((error) => { document.getElementById('notices').textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`; });";
+
+fn deflated(text: &str) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
 }
 
 #[cfg(test)]
@@ -68,7 +84,9 @@ mod tests {
         let mut bytes = Vec::new();
         write_replay(&mut bytes, "a <b>", b"LWR").unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        let markup = text.replace(SCRIPT, "");
+        let packed = STANDARD.encode(deflated(SCRIPT).unwrap());
+        assert!(text.contains(&packed) && packed.len() <= SCRIPT.len() / 2 + 8, "the script is there, packed");
+        let markup = text.replace(&packed, "");
         assert!(!markup.contains("href=\"style.css\"") && !markup.contains("src=\"viewer.js\""));
         assert!(markup.contains("content=\"inline\"") && markup.contains(">TFdS</script>"));
         assert!(markup.contains("<title>a &lt;b> · Linkwork</title>"));

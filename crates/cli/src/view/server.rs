@@ -107,7 +107,11 @@ async fn open_scene(
 ) -> Response {
     let refused = |problem: String| (StatusCode::UNPROCESSABLE_ENTITY, problem).into_response();
     let Some(format) = Format::of_path(std::path::Path::new(&name)) else {
-        return refused(format!("{name} is no scene file by its name: scene files end in .toml or .json"));
+        let hint = match name.ends_with(".lwr") {
+            true => "; recordings are shown by `linkwork view FILE.lwr`",
+            false => "",
+        };
+        return refused(format!("{name} is no scene file by its name: scene files end in .toml or .json{hint}"));
     };
     let body = match body {
         Ok(body) => body,

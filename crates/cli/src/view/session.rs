@@ -93,6 +93,8 @@ pub struct Session {
     /// Simulated seconds per second; as fast as possible if absent.
     speed: Option<f64>,
     playing: bool,
+    /// Steps that were ordered while time stands still and are not made yet.
+    ordered: u32,
     failed: bool,
     /// Simulated time that should have passed already, s.
     debt: f64,
@@ -145,6 +147,7 @@ impl Session {
             solving: settings.solving,
             speed: Some(1.0),
             playing: settings.playing,
+            ordered: 0,
             failed: false,
             debt: 0.0,
             advanced_at: now,
@@ -176,9 +179,10 @@ impl Session {
     fn run(&mut self, orders: &Receiver<Envelope>) {
         let mut tick = Instant::now();
         loop {
-            let wait = match self.playing {
-                true => tick.saturating_duration_since(Instant::now()),
-                false => Duration::from_secs(1),
+            let wait = match (self.playing, self.ordered) {
+                (true, _) => tick.saturating_duration_since(Instant::now()),
+                (false, 0) => Duration::from_secs(1),
+                (false, _) => Duration::ZERO,
             };
             let mut changed = false;
             match orders.recv_timeout(wait) {
@@ -195,6 +199,7 @@ impl Session {
                 tick = (tick + FRAME).max(Instant::now());
             } else if !self.playing {
                 tick = now;
+                changed |= self.make_ordered();
             }
             if changed {
                 self.publish_frame();
@@ -231,6 +236,17 @@ impl Session {
         made > 0
     }
 
+    /// Makes steps that were ordered, as many as a frame has time for: a slow scene still hears what pages say.
+    fn make_ordered(&mut self) -> bool {
+        let begun = Instant::now();
+        let before = self.ordered;
+        while self.ordered > 0 && begun.elapsed() < FRAME {
+            self.ordered -= 1;
+            self.step();
+        }
+        self.ordered != before
+    }
+
     fn step(&mut self) {
         let watch = Stopwatch::start();
         let result = self.stage.step(&self.params, self.grips.values());
@@ -248,7 +264,7 @@ impl Session {
                 self.report = Some(report);
             }
             Err(error) => {
-                self.playing = false;
+                (self.playing, self.ordered) = (false, 0);
                 self.failed = true;
                 self.tell(None, "error", &format!("The simulation stopped: {error}"));
                 self.publish_status();
@@ -289,11 +305,20 @@ impl Session {
     }
 
     fn obey(&mut self, client: Client, order: Order) -> Result<bool, String> {
+        // steps that were ordered before a change are made before it; what ends or outlives them need not wait
+        let waits = !matches!(
+            order,
+            Order::Step { .. } | Order::Play { .. } | Order::Reset {} | Order::Scene { .. } | Order::Watch(_)
+        );
+        while waits && self.ordered > 0 {
+            self.make_ordered();
+        }
         match order {
             Order::Play { on } => self.play(on),
             Order::Step { count } => {
+                let more = self.ordered.saturating_add(count);
                 self.play(false);
-                (0..count).for_each(|_| self.step());
+                self.ordered = more;
             }
             Order::Reset {} => {
                 self.stage.reset();
@@ -317,6 +342,7 @@ impl Session {
                 self.solve(SolveOptions { contact, ..self.solving });
             }
             Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving }),
+            Order::Shock { on } => self.solve(SolveOptions { shock: on, ..self.solving }),
             Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
             Order::Scene { name, parameters } => {
                 let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
@@ -337,7 +363,8 @@ impl Session {
                 return Ok(false);
             }
             Order::NailParticle { scene, particle } if scene == self.scene => {
-                let is_held = particle_grip::toggle_nail(&mut self.stage.world, particle)?;
+                let is_held = self.stage.nail_particle(particle)?;
+                self.revise();
                 self.tell(Some(client), "info", if is_held { "The particle is nailed." } else { "The nail is out." });
             }
             Order::CreateParticle { scene, target, to } if scene == self.scene => {
@@ -392,7 +419,7 @@ impl Session {
         if on && !self.playing {
             (self.debt, self.advanced_at, self.pace) = (0.0, Instant::now(), 0.0);
         }
-        self.playing = on;
+        (self.playing, self.ordered) = (on, 0);
     }
 
     fn open(&mut self, source: Source) -> Result<(), String> {
@@ -413,7 +440,7 @@ impl Session {
     fn begin(&mut self) {
         self.grips.clear();
         (self.steps, self.report, self.failed, self.step_seconds) = (0, None, false, 0.0);
-        (self.debt, self.advanced_at) = (0.0, Instant::now());
+        (self.debt, self.advanced_at, self.ordered) = (0.0, Instant::now(), 0);
         self.warnings = Warnings::default();
         self.publish_warnings();
     }
@@ -479,6 +506,7 @@ impl Session {
             "stepper": name_of(&self.solving.stepper),
             "contact": name_of(&self.solving.contact),
             "sleep": self.solving.sleep,
+            "shock": self.solving.shock,
             "gravity": self.stage.world.gravity().to_array(),
             "pages": self.watches.len(),
             "motors": self.stage.changed_motors(),

@@ -1,7 +1,7 @@
 //! The scene of a session, and the world made from it.
 
 use super::ahead::Ahead;
-use super::particle_grip::ParticleGrip;
+use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
 use crate::source::Source;
 use linkwork::glam::DVec3;
@@ -32,6 +32,8 @@ pub struct Stage {
     /// Joints in the order of the description.
     pub joints: Vec<JointId>,
     nails: Vec<JointId>,
+    /// Particles that were nailed: system, and place in it.
+    nailed: Vec<(usize, usize)>,
     motors: Vec<(JointId, String, Motor)>,
     ahead: Ahead,
 }
@@ -56,6 +58,7 @@ impl Stage {
             bodies: Vec::new(),
             joints: Vec::new(),
             nails: Vec::new(),
+            nailed: Vec::new(),
             motors: Vec::new(),
             ahead,
         };
@@ -100,6 +103,7 @@ impl Stage {
         // it was allowed before
         let _ = self.world.set_gravity(gravity.to_array());
         self.nails.clear();
+        self.nailed.clear();
         self.motors.clear();
         self.number();
     }
@@ -120,10 +124,27 @@ impl Stage {
         Ok(())
     }
 
-    /// Takes out the nails of a body, or all. Returns whether there were any.
+    /// Holds a particle where it is, or lets it go if it was held. Returns whether it is held now.
+    pub fn nail_particle(&mut self, particle: usize) -> Result<bool, String> {
+        let place = particle_grip::locate(&self.world, particle).ok_or("there is no such particle")?;
+        let is_held = particle_grip::toggle_nail(&mut self.world, particle)?;
+        self.nailed.retain(|&nailed| nailed != place);
+        if is_held {
+            self.nailed.push(place);
+        }
+        Ok(is_held)
+    }
+
+    /// Takes out the nails of a body, or all, those of particles too. Returns whether there were any.
     pub fn pull_nails(&mut self, body: Option<usize>) -> bool {
         let only = body.and_then(|k| self.bodies.get(k).copied());
-        let (world, before) = (&mut self.world, self.nails.len());
+        let (world, before) = (&mut self.world, self.nails.len() + self.nailed.len());
+        if body.is_none() {
+            for (system, particle) in self.nailed.drain(..) {
+                // it was nailed, so it can be freed
+                world.particle_system_mut(system).map(|system| system.free(particle));
+            }
+        }
         self.nails.retain(|&nail| {
             let held = world.joint_bodies(nail).and_then(|(_, b)| b);
             let stays = body.is_some() && held != only;
@@ -133,7 +154,7 @@ impl Stage {
             stays
         });
         self.number();
-        self.nails.len() != before
+        self.nails.len() + self.nailed.len() != before
     }
 
     /// Changes what drives a coordinate.
@@ -166,6 +187,9 @@ impl Stage {
         value["ahead"] = self.ahead.as_json();
         let nails = self.nails.iter().filter_map(|nail| self.joints.iter().position(|joint| joint == nail));
         value["nails"] = nails.collect::<Vec<_>>().into();
+        let first = |system| (0..system).filter_map(|k| self.world.particle_system(k)).map(|s| s.len()).sum::<usize>();
+        let nailed = self.nailed.iter().map(|&(system, particle)| first(system) + particle);
+        value["nailed_particles"] = nailed.collect::<Vec<_>>().into();
         value
     }
 }
@@ -217,6 +241,24 @@ mod tests {
         assert_eq!((stage.world.state_hash(), stage.joints.len()), (before, joints));
         assert_eq!(stage.world.gravity().z, -1.6);
         assert!(!stage.pull_nails(None) && stage.changed_motors().is_empty());
+    }
+
+    #[test]
+    fn nailed_particles_are_told_and_let_go_with_the_other_nails() {
+        let mut stage = stage("spring-mesh");
+        let held = |stage: &Stage| stage.describe(1, 0, 0.01)["particles"][0]["held"].as_array().map_or(0, Vec::len);
+        let before = held(&stage);
+        assert!(before > 0, "the mesh hangs on its corners");
+        let particle = stage.world.particle_system(0).unwrap().len() - 2;
+        assert_eq!(stage.nail_particle(particle), Ok(true));
+        assert_eq!(stage.describe(1, 1, 0.01)["nailed_particles"], json!([particle]));
+        assert_eq!(held(&stage), before + 1);
+        assert!(!stage.pull_nails(Some(0)), "no nail of a body");
+        assert!(stage.pull_nails(None) && !stage.pull_nails(None));
+        assert_eq!(held(&stage), before);
+        // by the same key
+        assert_eq!((stage.nail_particle(particle), stage.nail_particle(particle)), (Ok(true), Ok(false)));
+        assert!(!stage.pull_nails(None) && stage.nail_particle(1 << 20).is_err());
     }
 
     #[test]

@@ -20,6 +20,45 @@ fn reports_tables_and_recordings_are_drawn() {
     let show = format!("{first}.z,{second}.vx");
     let picture = linkwork(&["plot", &csv, "--show", &show, "--to", "-"]).exits_with(0).stdout;
     assert!(picture.starts_with("<svg") && picture.contains(&format!(">{first}.z<")) && picture.contains("m/s"));
+    // without a wish: where the bodies are
+    let picture = linkwork(&["plot", &csv, "--to", "-"]).exits_with(0).stdout;
+    assert!([">x<", ">y<", ">z<"].iter().all(|title| picture.contains(title)), "{picture}");
+    assert!(picture.matches(&format!(">{first}<")).count() == 3 && !picture.contains("energy"));
+    let other = folder.with("b.old", "");
+    std::fs::copy(&lwr, &other).unwrap();
+    assert!(
+        linkwork(&["plot", &other, "--to", "-"]).exits_with(0).stdout.contains("energy"),
+        "a recording by any name"
+    );
+}
+
+/// Names of lines that did not fit beside each other were cut off.
+#[test]
+fn all_names_of_many_lines_can_be_read() {
+    let folder = Folder::new();
+    let files = ["one", "two", "three", "four"].map(|name| {
+        let file = folder.name(&format!("a-run-with-a-long-name-{name}.json"));
+        linkwork(&["run", "double-pendulum", "--duration", "0.2", "--report", &file]).exits_with(0);
+        file
+    });
+    let [a, b, c, d] = files.each_ref().map(String::as_str);
+    let picture = linkwork(&["plot", a, b, c, d, "--show", "energy,joint-error", "--to", "-"]).exits_with(0).stdout;
+    let number = |text: &str, key: &str| -> f64 {
+        let from = text.find(&format!("{key}=\"")).unwrap() + key.len() + 2;
+        text[from..].split('"').next().unwrap().parse().unwrap()
+    };
+    let (width, height) = (number(&picture, " width"), number(&picture, " height"));
+    let mut names = 0;
+    for text in picture.split("<text ").skip(1).filter(|text| text.contains(".json ")) {
+        let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+        names += 1;
+        let end = number(text, "x") + 6.0 * label.chars().count() as f64;
+        // a name that is longer than the chart has a row of its own
+        assert!(end < width || (number(text, "x") - 100.0).abs() < 1e-9, "{label} ends at {end} of {width}");
+    }
+    assert_eq!(names, 4 * 3 + 4, "kinetic, potential and total energy, and the error, of each");
+    assert!(height > 700.0, "charts make room for names: {height}");
+    assert!(picture.contains("stroke-dasharray"), "twelve lines of eight colours can be told apart");
 }
 
 fn body_names(table: &str) -> (String, String) {

@@ -66,9 +66,29 @@ fn time_runs_stops_steps_and_starts_again() {
     let finer = page.frame(|frame| frame.steps > next.steps);
     assert!((finer.time - next.time - 0.015).abs() < 1e-12, "{}", finer.time - next.time);
 
+    // steps are made before what is ordered after them
+    page.send(&json!({"type": "step", "count": 2}));
+    page.send(&json!({"type": "dt", "value": 0.5}));
+    let two = page.frame(|frame| frame.steps >= finer.steps + 2.0);
+    assert!((two.time - finer.time - 0.01).abs() < 1e-12, "{}", two.time - finer.time);
+
     page.send(&json!({"type": "reset"}));
     let start = page.frame(|frame| frame.steps == 0.0);
     assert_eq!(start.time, 0.0);
+}
+
+#[test]
+fn a_thousand_slow_steps_can_be_broken_off() {
+    // 2000 bodies: a step takes milliseconds, and all of them some seconds
+    let Some(viewer) = Viewer::start(&["spider", "--set", "legs=666", "--paused"]) else { return };
+    let mut page = viewer.page();
+    page.send(&json!({"type": "step", "count": 1000}));
+    let on_the_way = page.frame(|frame| frame.steps > 0.0);
+    assert!(on_the_way.steps < 1000.0, "frames are shown on the way");
+    page.send(&json!({"type": "reset"}));
+    page.frame(|frame| frame.steps == 0.0);
+    page.send(&json!({"type": "step", "count": 1}));
+    assert_eq!(page.frame(|frame| frame.steps > 0.0).steps, 1.0, "the others are not made after all");
 }
 
 #[test]
@@ -155,8 +175,8 @@ fn motors_and_watched_joints() {
     let frame = page.frame(|frame| frame.section(5).is_some());
     let watched = frame.section(5).unwrap();
     assert_eq!(u32::from_le_bytes(watched[..4].try_into().unwrap()) as usize, driven);
-    assert_eq!(frame.section(2).unwrap().len(), 12 * frame.positions.len());
-    assert_eq!(frame.section(3).unwrap().len(), 24 * joints.len());
+    assert_eq!(frame.section(2).unwrap().len(), 4 + 6 * frame.positions.len());
+    assert_eq!(frame.section(3).unwrap().len(), 4 + 6 * joints.len());
     assert_eq!(frame.section(4).unwrap().len(), 0, "there are no contacts");
     assert_eq!(frame.section(6).unwrap().len(), 28);
     let speed_of = |frame: &Frame| {
@@ -195,13 +215,13 @@ fn many_pages_share_a_session() {
 
 #[test]
 fn a_page_that_reads_nothing_slows_nobody() {
-    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=4095", "--dt", "1/60"]) else { return };
+    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=8191", "--dt", "1/60"]) else { return };
     let slow = viewer.page();
     let mut fast = viewer.page();
     fast.scene_number();
     fast.send(&json!({"type": "speed", "value": null}));
     fast.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
-    // 220 kB a frame: what the buffers of the system hold for the slow page is full long before the end, and all is over
+    // 240 kB a frame: what the buffers of the system hold for the slow page is full long before the end, and all is over
     // before the server takes the slow page for gone, also on a busy machine
     let mut last = fast.frame(|frame| frame.section(3).is_some());
     let first = last.clone();
@@ -291,6 +311,7 @@ fn scene_files_are_opened_and_mistakes_are_told_where_they_stand() {
         ("mine.toml", PENDULUM.replace("mass = 2.0", "mass = -2.0"), "bodies[0].mass"),
         ("mine.json", PENDULUM.to_owned(), "mine.json:1"),
         ("mine.txt", PENDULUM.to_owned(), "end in .toml or .json"),
+        ("dig.lwr", PENDULUM.to_owned(), "`linkwork view FILE.lwr`"),
     ] {
         let (status, answer) = viewer.request(&format!("POST /scene/{file}"), &own, text.as_bytes());
         assert!(status == 422 && answer.contains(said), "{file}: {status} {answer}");
@@ -308,6 +329,12 @@ fn a_recording_is_served_and_what_is_none_is_refused() {
     let file = folder.name("pendulum.lwr");
     linkwork(&["run", "double-pendulum", "--duration", "1", "--record", &file]).exits_with(0);
     let bytes = std::fs::read(&file).unwrap();
+    let renamed = folder.name("pendulum.old");
+    std::fs::write(&renamed, &bytes).unwrap();
+    if let Some(viewer) = Viewer::start(&[&renamed]) {
+        let (status, page) = viewer.request("GET /", &[&format!("host: {}", viewer.host)], b"");
+        assert!(status == 200 && page.contains("linkwork-mode\" content=\"recording\""), "by any name");
+    }
     if let Some(viewer) = Viewer::start(&[&file]) {
         let host = format!("host: {}", viewer.host);
         let (status, page) = viewer.request("GET /", &[&host], b"");

@@ -1,6 +1,7 @@
 // The bodies: one instanced mesh for all shapes that share a geometry.
 
 import { Color, DoubleSide, DynamicDrawUsage, Vector3 } from 'three';
+import { farthest } from './fit.js';
 import { describeShape, shapeMatrix, sidesOf } from './geometry.js';
 import { copies } from './material.js';
 
@@ -30,7 +31,7 @@ export class Bodies {
     this.selected = null;
     const groups = new Map();
     let pieces = 0;
-    this.radii = new Float32Array(this.bodies.length);
+    this.moving = this.bodies.map((_, k) => k).filter((k) => this.bodies[k].kind !== 'static');
     this.bodies.forEach((body, index) => {
       const shapes = arePieces ? colliders(body) : body.shapes.length || body.mass === null ? body.shapes : [standIn(body)];
       for (const shape of shapes) {
@@ -53,12 +54,6 @@ export class Bodies {
     mesh.instanceMatrix.setUsage(DynamicDrawUsage);
     mesh.castShadow = !drawn.isPlane && !drawn.isSensor;
     mesh.userData = { owner: Int32Array.from(members, (m) => m.index), piece: members.map((m) => m.piece), local: Float64Array.from(members.flatMap((m) => m.matrix.elements)), isPlane: !!drawn.isPlane, isSensor: drawn.isSensor, half: drawn.half };
-    const sphere = geometry.boundingSphere;
-    for (const { index, matrix } of members) {
-      if (drawn.isPlane) continue;
-      const center = sphere.center.clone().applyMatrix4(matrix);
-      this.radii[index] = Math.max(this.radii[index], center.length() + sphere.radius * matrix.getMaxScaleOnAxis());
-    }
     return mesh;
   }
 
@@ -169,6 +164,24 @@ export class Bodies {
     return { low: new Vector3(...low), high: new Vector3(...high) };
   }
 
+  /** Corners of the boxes around all shapes, each turned with its shape, where they were placed last; three numbers each. */
+  corners() {
+    const meshes = this.meshes.filter((mesh) => !mesh.userData.isPlane);
+    const out = new Float32Array(24 * meshes.reduce((sum, mesh) => sum + mesh.count, 0));
+    let at = 0;
+    for (const { geometry, instanceMatrix: { array: m }, count } of meshes) {
+      if (!geometry.boundingBox) geometry.computeBoundingBox();
+      const { min, max } = geometry.boundingBox;
+      for (let o = 0; o < 16 * count; o += 16) {
+        for (let corner = 0; corner < 8; corner++) {
+          const x = corner & 1 ? max.x : min.x, y = corner & 2 ? max.y : min.y, z = corner & 4 ? max.z : min.z;
+          for (let i = 0; i < 3; i++) out[at++] = m[o + i] * x + m[o + 4 + i] * y + m[o + 8 + i] * z + m[o + 12 + i];
+        }
+      }
+    }
+    return out;
+  }
+
   dispose() {
     for (const mesh of this.meshes) {
       mesh.geometry.dispose();
@@ -177,11 +190,4 @@ export class Bodies {
       mesh.removeFromParent();
     }
   }
-}
-
-/** How far corners reach in a direction. */
-function farthest(corners, a, b, c) {
-  let most = -Infinity;
-  for (let k = 0; k < corners.length; k += 3) most = Math.max(most, a * corners[k] + b * corners[k + 1] + c * corners[k + 2]);
-  return most;
 }

@@ -14,7 +14,11 @@ export function figure(value) {
 
 export const withUnit = (value, unit) => (unit ? `${figure(value)} ${unit}` : figure(value));
 
-export const vector = (numbers) => numbers.map((number) => figure(Math.abs(number) < 1e-9 ? 0 : number)).join('  ');
+/** Numbers side by side; beside a large one what rounding leaves of the others is zero. */
+export function vector(numbers) {
+  const least = Math.max(1e-9, 1e-8 * Math.max(...numbers.map(Math.abs)));
+  return numbers.map((number) => figure(Math.abs(number) < least ? 0 : number)).join('  ');
+}
 
 export const degrees = (radians) => `${figure((radians * 180) / Math.PI)}°`;
 

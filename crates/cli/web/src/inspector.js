@@ -88,12 +88,12 @@ export class Inspector {
   showCoordinate(coordinate, k, joint) {
     const unit = coordinate.is_angle ? 'rad' : 'm';
     const { limit, motor, spring, friction, damping } = coordinate.acting;
-    const rows = [[coordinate.name, '', `value${k}`]];
+    const rows = [[coordinate.name, '', `value${k}`], ['rate', '', `rate${k}`]];
     if (limit) rows.push(['limits', `${figure(limit.min ?? -Infinity).replace('not finite', '−∞')} to ${figure(limit.max ?? Infinity).replace('not finite', '∞')} ${unit}`]);
     if (spring) rows.push(['spring', `${figure(spring.stiffness)} N${coordinate.is_angle ? ' m/rad' : '/m'}`]);
     if (friction) rows.push(['dry friction', `${figure(friction)} N${coordinate.is_angle ? ' m' : ''}`]);
     if (damping) rows.push(['damping', figure(damping)]);
-    if (this.hasForces) rows.push(['forces', '', `forces${k}`]);
+    if (this.hasForces && (limit || motor || friction)) rows.push(['forces', '', `forces${k}`]);
     this.table(rows);
     if (motor && this.isLive) this.box.append(this.motor(motor, coordinate, joint));
   }
@@ -142,7 +142,8 @@ export class Inspector {
     joint.coordinates.forEach((c, k) => {
       const described = this.description.joints[this.joint]?.coordinates[k];
       const shown = described?.is_angle ? `${clean(c.value)} rad (${degrees(Math.abs(c.value) < 1e-12 ? 0 : c.value)})` : `${clean(c.value)} m`;
-      put(`value${k}`, `${shown}, ${clean(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
+      put(`value${k}`, shown);
+      put(`rate${k}`, `${clean(c.velocity)} ${described?.is_angle ? 'rad/s' : 'm/s'}`);
       const forces = [['motor', c.motor], ['limit', c.limit], ['friction', c.friction]].filter(([, value]) => value !== 0);
       put(`forces${k}`, forces.map(([name, value]) => `${name} ${figure(value)}`).join(', ') || '–');
     });

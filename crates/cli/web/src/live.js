@@ -13,6 +13,7 @@ export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, null];
 const HISTORY = 1200;
 /** Choices by name; the command line has the same. */
 const CHOICES = ['method', 'stepper', 'contact'];
+const SWITCHES = ['sleep', 'shock'];
 
 export class Live {
   constructor() {
@@ -20,6 +21,7 @@ export class Live {
     this.history = new History(HISTORY);
     this.status = null;
     this.scene = null;
+    this.speeds = document.querySelectorAll('.speeds');
     const send = (message) => this.connection.send(message);
     this.connection = new Connection({
       open: () => { find('banner').hidden = true; this.view.watch(); },
@@ -59,9 +61,11 @@ export class Live {
     find('step').onclick = step;
     find('reset').onclick = reset;
     find('pull-nails').onclick = () => send({ type: 'pull_nails', scene: this.scene, body: null });
-    const speed = find('speed');
-    speed.append(...SPEEDS.map((value) => make('option', { value: String(value) }, value === null ? 'max' : `${value} ×`)));
-    speed.onchange = () => send({ type: 'speed', value: speed.value === 'null' ? null : Number(speed.value) });
+    // one in the bar; small windows have it among the settings
+    for (const speed of this.speeds) {
+      speed.append(...SPEEDS.map((value) => make('option', { value: String(value) }, value === null ? 'max' : `${value} ×`)));
+      speed.onchange = () => send({ type: 'speed', value: speed.value === 'null' ? null : Number(speed.value) });
+    }
     const faster = (by) => {
       const at = Math.min(SPEEDS.length - 1, Math.max(0, SPEEDS.indexOf(this.status?.speed ?? null) + by));
       send({ type: 'speed', value: SPEEDS[at] });
@@ -74,7 +78,7 @@ export class Live {
       return numbers.length === 1 ? { type: 'gravity', value: [0, 0, numbers[0]] } : numbers.length === 3 ? { type: 'gravity', value: numbers } : null;
     });
     for (const type of CHOICES) find(type).onchange = (event) => send({ type, name: event.target.value });
-    find('sleep').onchange = (event) => send({ type: 'sleep', on: event.target.value === 'true' });
+    for (const type of SWITCHES) find(type).onchange = (event) => send({ type, on: event.target.value === 'true' });
     const { view } = this;
     const toggle = (key) => () => view.toggle(key, !find(`toggle-${key}`).checked);
     bindKeys([
@@ -121,19 +125,19 @@ export class Live {
       this.scenes.show(message);
     }
     this.revision = message.revision;
-    find('pull-nails').disabled = !message.nails.length;
+    find('pull-nails').disabled = !message.nails.length && !message.nailed_particles.length;
   }
 
   receiveStatus(status) {
     this.status = status;
     find('play').classList.toggle('on', status.playing);
-    find('speed').value = String(status.speed);
+    for (const speed of this.speeds) speed.value = String(status.speed);
     const put = (id, text) => { if (document.activeElement !== find(id)) find(id).value = text; };
     put('dt', stepSize(status.dt));
     put('tolerance', status.tolerance === null ? '' : String(status.tolerance));
     put('gravity', status.gravity[0] === 0 && status.gravity[1] === 0 ? figure(status.gravity[2]) : status.gravity.map(figure).join(' '));
     for (const type of CHOICES) find(type).value = status[type];
-    find('sleep').value = String(status.sleep);
+    for (const type of SWITCHES) find(type).value = String(status[type]);
     for (const { joint, coordinate, motor } of status.motors) {
       const found = this.view.description?.joints[joint]?.coordinates.find((c) => c.name === coordinate);
       if (!found || JSON.stringify(found.acting.motor) === JSON.stringify(motor)) continue;

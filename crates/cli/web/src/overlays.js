@@ -1,12 +1,10 @@
 // What is drawn over the bodies: joints, velocities, forces, contacts, nails, the mouse.
 
-import {
-  BufferGeometry, Color, Float32BufferAttribute, Matrix4, Points, PointsMaterial, Quaternion, SphereGeometry, Vector3,
-} from 'three';
+import { Color, Matrix4, Quaternion, SphereGeometry, Vector3 } from 'three';
 import { thickness } from './geometry.js';
 import { copies, tint } from './material.js';
 import { CONTACT_NUMBERS } from './protocol.js';
-import { Bars, Lines } from './lines.js';
+import { Bars, Dots, Lines } from './lines.js';
 
 const AXIS = new Color('#ff8c1a');
 const RGB = ['#e5484d', '#30a46c', '#3e7bfa'].map((c) => new Color(c));
@@ -18,6 +16,9 @@ const HAS_AXIS = new Set(['hinge', 'slider', 'cylindrical', 'planar', 'universal
 const IS_BAR = new Set(['distance', 'rope']);
 /** Joints whose point stays where it is on both bodies: where one of them is the world, something must be seen to hold the other. */
 const HAS_POINT = new Set(['ball', 'hinge', 'universal', 'distance', 'rope']);
+/** Joints that let a point go along a line. */
+const HAS_LINE = new Set(['slider', 'cylindrical', 'screw', 'point_on_line']);
+const HELD = '#94948e';
 
 // used again for every joint of every frame, of which there are thousands
 const [TURN, SHIFT, TIP, FROM, AXES] = [new Quaternion(), new Vector3(), new Vector3(), new Vector3(), [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)]];
@@ -27,20 +28,14 @@ export class Overlays {
     this.scene = scene;
     this.shown = { joints: false, frames: false, velocities: false, reactions: false, contacts: false, sleeping: false };
     this.lines = new Lines();
-    this.points = new Points(new BufferGeometry(), new PointsMaterial({ size: 9, sizeAttenuation: false, color: AXIS, depthTest: false, transparent: true }));
-    this.points.renderOrder = 11;
-    this.points.frustumCulled = false;
-    this.nailPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 13, sizeAttenuation: false, color: '#d6336c', depthTest: false, transparent: true }));
-    this.nailPoints.renderOrder = 12;
-    this.nailPoints.frustumCulled = false;
-    this.contactPoints = new Points(new BufferGeometry(), new PointsMaterial({ size: 4, sizeAttenuation: false, color: FORCE, depthTest: false, transparent: true }));
-    this.contactPoints.renderOrder = 12;
-    this.contactPoints.frustumCulled = false;
+    this.jointDots = new Dots(9, AXIS, 11);
+    this.nailDots = new Dots(13, '#d6336c', 12);
+    this.contactDots = new Dots(5, FORCE, 12);
     this.mouse = new Bars(1, '#ff3d7f');
     this.mouse.object.castShadow = false;
     this.grip = null;
     this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
-    scene.add(this.lines.object, this.points, this.nailPoints, this.contactPoints, this.mouse.object);
+    scene.add(this.lines.object, this.jointDots.object, this.nailDots.object, this.contactDots.object, this.mouse.object);
     this.bars = null;
     this.joints = [];
   }
@@ -50,6 +45,7 @@ export class Overlays {
     this.size = size;
     this.joints = description.joints ?? [];
     this.nails = description.nails ?? [];
+    this.nailedParticles = description.nailed_particles ?? [];
     this.bodies = description.bodies;
     this.bars?.dispose();
     this.bars = new Bars(this.joints.filter((j) => IS_BAR.has(j.kind)).length, '#8a7f70');
@@ -59,6 +55,8 @@ export class Overlays {
     this.holdInWorld(description);
     this.largest = { velocity: 1e-9, reaction: 1e-9, contact: 1e-9 };
     this.anchors = new Float32Array(3 * this.joints.length);
+    // couplings are nowhere
+    this.dots = new Float32Array(3 * this.joints.filter((joint) => joint.frame_b).length);
     this.selectedJoint = null;
   }
 
@@ -68,16 +66,36 @@ export class Overlays {
     this.studs?.material.dispose();
     this.studs?.removeFromParent();
     const held = joints.filter((joint, k) => HAS_POINT.has(joint.kind) && (joint.a === null) !== (joint.b === null) && !this.nails.includes(k));
-    this.studs = tint(copies(new SphereGeometry(1, 16, 10), held.length), '#94948e');
+    this.studs = tint(copies(new SphereGeometry(1, 16, 10), held.length), HELD);
     this.studs.count = held.length;
     this.studs.visible = held.length > 0;
     this.studs.castShadow = true;
     held.forEach((joint, k) => {
       const [at, body] = joint.a === null ? [joint.frame_a, bodies[joint.b]] : [joint.frame_b, bodies[joint.a]];
-      const radius = Math.min(0.03 * this.size, Math.max(0.008 * this.size, 0.75 * thickness(body.shapes)));
+      const radius = Math.min(0.03 * this.size, Math.max(0.012 * this.size, 0.75 * thickness(body.shapes)));
       this.studs.setMatrixAt(k, new Matrix4().makeScale(radius, radius, radius).setPosition(...at.position));
     });
     this.scene.add(this.studs);
+    this.layRails(joints.filter((joint) => HAS_LINE.has(joint.kind) && (joint.a === null) !== (joint.b === null)));
+  }
+
+  /** A thin rail wherever the world guides a point of a body along a line: as long as its limits let it go, or half the scene to both sides. */
+  layRails(guides) {
+    this.rails?.dispose();
+    this.rails = new Bars(guides.length, HELD);
+    this.rails.begin();
+    for (const { a, frame_a: onA, frame_b: onB, coordinates } of guides) {
+      const { position, orientation: [w, x, y, z] } = a === null ? onA : onB;
+      const along = new Vector3(0, 0, 1).applyQuaternion(TURN.set(x, y, z, w));
+      const limit = coordinates.find((coordinate) => !coordinate.is_angle)?.acting.limit;
+      // what moves is b; seen from there a moves the other way
+      const [low, high] = a === null ? [limit?.min, limit?.max] : [-limit?.max, -limit?.min];
+      const end = (value, otherwise) => (Number.isFinite(value) && Math.abs(value) < 3 * this.size ? value : otherwise);
+      const at = new Vector3(...position);
+      this.rails.bar(at.clone().addScaledVector(along, end(low, -0.5 * this.size)), at.clone().addScaledVector(along, end(high, 0.5 * this.size)), 0.005 * this.size);
+    }
+    this.rails.end();
+    this.scene.add(this.rails.object);
   }
 
   /** A frame on a body (or the world), now. */
@@ -98,9 +116,10 @@ export class Overlays {
     const [pa, qa, pb, qb] = [new Vector3(), new Quaternion(), new Vector3(), new Quaternion()];
     const reach = 0.06 * this.size;
     const needsJoints = shown.joints || shown.frames || shown.reactions || this.selectedJoint !== null;
-    const reactions = shown.reactions && frame.reactions?.length === 6 * this.joints.length ? frame.reactions : null;
-    const scale = reactions ? this.arrowScale('reaction', reactions, 6) : 0;
+    const reactions = shown.reactions && frame.reactions?.length === 3 * this.joints.length ? frame.reactions : null;
+    const scale = reactions ? this.arrowScale('reaction', reactions, 3) : 0;
     const nails = [];
+    let dots = 0;
     for (const k of needsJoints ? this.everyJoint : this.alwaysShown) {
       const joint = this.joints[k];
       const isBar = IS_BAR.has(joint.kind);
@@ -108,6 +127,7 @@ export class Overlays {
       if (!joint.frame_b) continue;
       Overlays.placed(frame, joint.b, joint.frame_b, pb, qb);
       pb.toArray(this.anchors, 3 * k);
+      if (shown.joints) pb.toArray(this.dots, 3 * dots++);
       if (isNail) nails.push(pb.x, pb.y, pb.z);
       if (isBar || shown.frames) Overlays.placed(frame, joint.a, joint.frame_a, pa, qa);
       if (isBar) this.bars.bar(pa, pb, 0.004 * this.size);
@@ -122,18 +142,18 @@ export class Overlays {
         this.axes(pb, qb, 0.6 * reach);
       }
       if (reactions) {
-        TIP.fromArray(reactions, 6 * k).multiplyScalar(scale);
+        TIP.fromArray(reactions, 3 * k).multiplyScalar(scale);
         if (TIP.lengthSq() > 1e-6 * this.size * this.size * 1e-2) lines.arrow(pb, TIP.add(pb), REACTION);
       }
     }
+    for (const k of frame.points ? this.nailedParticles : []) nails.push(...frame.points.subarray(3 * k, 3 * k + 3));
     if (shown.velocities && frame.velocities) this.velocities(frame);
     if (shown.contacts && frame.contacts) this.contacts(frame.contacts);
     lines.end();
     this.bars?.end();
-    this.dots(this.points, shown.joints ? this.anchors : [], shown.joints);
-    this.dots(this.nailPoints, nails, nails.length > 0);
-    const touching = shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : [];
-    this.dots(this.contactPoints, touching, touching.length > 0);
+    this.jointDots.show(shown.joints ? this.dots : []);
+    this.nailDots.show(nails);
+    this.contactDots.show(shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : []);
     this.mouse.begin();
     if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
     this.mouse.end();
@@ -145,14 +165,6 @@ export class Overlays {
       TIP.copy(AXES[i]).applyQuaternion(q).multiplyScalar(length).add(p);
       this.lines.segment(p.x, p.y, p.z, TIP.x, TIP.y, TIP.z, RGB[i]);
     }
-  }
-
-  dots(points, positions, visible) {
-    points.visible = visible;
-    if (!visible) return;
-    const attribute = points.geometry.getAttribute('position');
-    if (attribute?.array.length === positions.length) { attribute.array.set(positions); attribute.needsUpdate = true; }
-    else points.geometry.setAttribute('position', new Float32BufferAttribute(positions, 3));
   }
 
   /** The longest arrow is a third of the scene; it shrinks slowly when forces get smaller. */

@@ -72,12 +72,12 @@ function section(frame, kind, buffer, view, at, length, reuse) {
       return true;
     }
     case 2:
-      if (length !== 12 * n) return false;
-      frame.velocities = new Float32Array(buffer, at, 3 * n);
+      if (length !== 4 + 6 * n) return false;
+      frame.velocities = vectors(view, at, length);
       return true;
     case 3:
-      if (length % 24) return false;
-      frame.reactions = new Float32Array(buffer, at, length / 4);
+      if ((length - 4) % 6) return false;
+      frame.reactions = vectors(view, at, length);
       return true;
     case 4:
       if (length % (4 * CONTACT_NUMBERS)) return false;
@@ -98,6 +98,15 @@ function section(frame, kind, buffer, view, at, length, reuse) {
     default:
       return true; // of a newer server
   }
+}
+
+/** Vectors in whole units: the unit, then three numbers each. */
+function vectors(view, at, length) {
+  const unit = view.getFloat32(at, true);
+  const words = new Int16Array(view.buffer, at + 4, (length - 4) / 2);
+  const numbers = new Float32Array(words.length);
+  for (let k = 0; k < words.length; k++) numbers[k] = unit * words[k];
+  return numbers;
 }
 
 function watchedJoints(joints, view, at, length) {

@@ -232,13 +232,13 @@ export class Recording {
     return { errorM, errorRad, ...wrench, coordinates };
   }
 
-  /** Force and torque of every joint, as frames of a running simulation have them. */
+  /** Force of every joint, as frames of a running simulation have them. */
   reactionsAt(frame) {
     if (!this.blocks[this.index[frame][0]].joints) return null;
-    const reactions = new Float32Array(6 * this.joints.length);
+    const reactions = new Float32Array(3 * this.joints.length);
     this.joints.forEach(({ frame_a: hasFrame }, joint) => {
       if (!hasFrame) return;
-      for (let i = 0; i < 6; i++) reactions[6 * joint + i] = this.jointNumber(frame, this.starts[joint] + ERROR + i);
+      for (let i = 0; i < 3; i++) reactions[3 * joint + i] = this.jointNumber(frame, this.starts[joint] + ERROR + i);
     });
     return reactions;
   }

@@ -20,9 +20,10 @@ export function bindKeys(keys, isLive) {
   });
   const dialog = find('help-dialog');
   const table = (rows) => make('table', {}, make('tbody', {}, ...rows.map(([key, meaning]) => make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, meaning)))));
+  const half = Math.ceil(keys.length / 2);
   const part = (title, rows) => make('div', {}, make('h2', {}, title), table(rows));
   dialog.append(make('div', { className: 'corner' }, make('button', { title: 'Close (Escape)', onclick: () => dialog.close() }, '×')),
-    make('div', { className: 'parts' }, part('Mouse', MOUSE.filter(([, , live]) => isLive || !live)), part('Keys', keys)));
+    make('div', { className: 'parts' }, part('Mouse and fingers', MOUSE.filter(([, , live]) => isLive || !live)), part('Keys', keys.slice(0, half)), part('More keys', keys.slice(half))));
   dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
-  find('help').onclick = () => dialog.showModal();
+  for (const id of ['help', 'help-too']) find(id).onclick = () => dialog.showModal();
 }

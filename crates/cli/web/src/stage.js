@@ -4,6 +4,7 @@ import {
   BoxGeometry, Color, DirectionalLight, HemisphereLight, PCFShadowMap, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import { fit } from './fit.js';
 import { Floor } from './floor.js';
 import { copies } from './material.js';
 
@@ -14,10 +15,15 @@ const THEMES = {
   dark: { background: '#16191d', grid: '#4b535d', shadow: 0.5, sky: '#dfe8f5', ground: '#2b2a28', hemisphere: 1.25, sun: 2.0 },
 };
 
+/** Room around what is looked at. */
+const MARGIN = 1.12;
+
 export class Stage {
   constructor(canvas) {
     this.canvas = canvas;
     this.renderer = new WebGLRenderer({ canvas, antialias: true });
+    // asking for errors waits for the graphics card; tests ask
+    this.renderer.debug.checkShaderErrors = location.search === '?check';
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = PCFShadowMap;
     this.scene = new Scene();
@@ -25,7 +31,7 @@ export class Stage {
     this.camera.up.set(0, 0, 1);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
-    this.controls.addEventListener('change', () => { this.dirty = true; });
+    this.controls.addEventListener('change', () => { this.fitDepth(); this.dirty = true; });
     this.hemisphere = new HemisphereLight();
     this.hemisphere.position.set(0, 0, 1); // z is up
     this.sun = new DirectionalLight('#fff6e8');
@@ -83,11 +89,16 @@ export class Stage {
     this.dirty = true;
   }
 
-  fitRoom() {
-    const distance = Math.max(6 * this.radius, 1.6 * this.camera.position.distanceTo(this.controls.target));
-    this.camera.near = 0.01 * this.radius;
-    this.camera.far = 80 * this.radius + distance;
+  /** What is very near is seen when the camera is brought there, and what is far away when it goes away. */
+  fitDepth() {
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    this.camera.near = Math.min(0.01 * this.radius, 0.05 * distance);
+    this.camera.far = 80 * this.radius + Math.max(6 * this.radius, 1.6 * distance);
     this.camera.updateProjectionMatrix();
+  }
+
+  fitRoom() {
+    this.fitDepth();
     const sun = this.sun.shadow.camera;
     this.sun.target.position.copy(this.center);
     this.sun.position.copy(LIGHT_FROM).multiplyScalar(6 * this.radius).add(this.center);
@@ -98,52 +109,37 @@ export class Stage {
     this.dirty = true;
   }
 
-  /** Where the bodies are and how much room they need. */
-  static bounds(frame, radii) {
-    const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
-    for (let k = 0; k < frame.count; k++) {
-      const radius = radii[k];
-      if (!(radius > 0)) continue;
-      for (let i = 0; i < 3; i++) {
-        const at = frame.positions[3 * k + i];
-        if (at - radius < low[i]) low[i] = at - radius;
-        if (at + radius > high[i]) high[i] = at + radius;
-      }
-    }
-    if (!(low[0] <= high[0])) return { low: new Vector3(-1, -1, -1), high: new Vector3(1, 1, 1) };
-    return { low: new Vector3(...low), high: new Vector3(...high) };
-  }
-
   static sphere({ low, high }) {
     const center = low.clone().add(high).multiplyScalar(0.5);
     return { center, radius: Math.max(1e-3, 0.5 * high.distanceTo(low)) };
   }
 
-  /** Shows a new scene from where all of it can be seen, down to the floor unless that is far below. */
-  frameScene(box, floorHeight) {
+  /** Shows a new scene, which is in a box, from where all points (lists of three numbers each) can be seen, and the floor below unless that is far away. */
+  frameScene(box, floorHeight, lists) {
     const floor = Number.isFinite(floorHeight) ? floorHeight : box.low.z;
     if (box.low.z - floor < 4 * box.high.distanceTo(box.low)) box.low.z = Math.min(box.low.z, floor);
     const { center, radius } = Stage.sphere(box);
     this.center.copy(center);
     this.radius = radius;
-    this.look(box);
+    this.litFrom = null;
+    // nobody gets lost in a body or beyond the floor
+    [this.controls.minDistance, this.controls.maxDistance] = [0.004 * radius, 30 * radius];
+    this.look([...lists, [center.x, center.y, box.low.z]]);
     this.layFloor(floor);
     this.fitRoom();
   }
 
-  /** Goes so near that all corners of a box are just in the picture. */
-  look({ low, high }) {
+  /** Goes so near that all points are just in the picture, as far from its left as from its right edge, and so upwards. */
+  look(lists) {
     const across = new Vector3(0, 0, 1).cross(LOOK_FROM).normalize();
     const up = new Vector3().crossVectors(LOOK_FROM, across);
-    const tangent = Math.tan((this.camera.fov * Math.PI) / 360);
-    let distance = 0;
-    for (const x of [low.x, high.x]) for (const y of [low.y, high.y]) for (const z of [low.z, high.z]) {
-      const corner = new Vector3(x, y, z).sub(this.center);
-      const aside = Math.max(Math.abs(corner.dot(across)) / this.camera.aspect, Math.abs(corner.dot(up))) / tangent;
-      distance = Math.max(distance, 1.1 * aside + corner.dot(LOOK_FROM));
-    }
-    this.controls.target.copy(this.center);
-    this.camera.position.copy(LOOK_FROM).multiplyScalar(Math.max(distance, 1.2 * this.radius)).add(this.center);
+    const back = LOOK_FROM.toArray();
+    const tangent = Math.tan((this.camera.fov * Math.PI) / 360) / MARGIN;
+    const [aside, upward] = [fit(lists, across.toArray(), back, tangent * this.camera.aspect), fit(lists, up.toArray(), back, tangent)];
+    const depth = this.center.dot(LOOK_FROM);
+    const distance = Math.max(aside.distance - depth, upward.distance - depth, 1.2 * this.radius);
+    this.controls.target.copy(LOOK_FROM).multiplyScalar(depth).addScaledVector(across, aside.middle).addScaledVector(up, upward.middle);
+    this.camera.position.copy(this.controls.target).addScaledVector(LOOK_FROM, distance);
     this.controls.update();
   }
 
@@ -154,13 +150,12 @@ export class Stage {
     this.controls.update();
   }
 
-  /** Keeps light and shadow around bodies that go far away. */
-  keepLit(frame, radii) {
-    const { center, radius } = Stage.sphere(Stage.bounds(frame, radii));
-    const far = center.distanceTo(this.center) > 0.5 * this.radius || radius > 1.5 * this.radius;
-    if (!far) return;
-    this.center.copy(center);
-    this.radius = Math.max(this.radius, radius);
+  /** Keeps light, shadows and grid around a place that has moved far away. Their size stays, so that nothing jumps. */
+  keepLit(place) {
+    this.litFrom ??= place.clone();
+    if (place.distanceTo(this.litFrom) < 0.4 * this.radius) return;
+    this.center.add(place).sub(this.litFrom);
+    this.litFrom.copy(place);
     this.layFloor(this.floorHeight);
     this.fitRoom();
   }

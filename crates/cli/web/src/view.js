@@ -16,7 +16,7 @@ const LIGHT_PERIOD = 12; // frames
 /** What is known of the future is worth showing so far from what is there now, by the size of that. */
 const FARTHEST_AHEAD = 0.7;
 const TOGGLES = [
-  ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['sleeping', 'sleeping bodies'], ['shadows', 'shadows'],
+  ['joints', 'joints'], ['frames', 'joint frames'], ['velocities', 'velocities'], ['reactions', 'reactions'], ['contacts', 'contacts'], ['sleeping', 'sleeping'], ['shadows', 'shadows'],
 ];
 
 export class View {
@@ -150,12 +150,13 @@ export class View {
   describeParticles(description) {
     this.particles?.dispose();
     this.particles = new Particles(description.particles ?? []);
+    if (this.frame) this.particles.setScale(this.stage.radius);
     if (this.particles.objects.length) this.stage.scene.add(...this.particles.objects);
   }
 
   /** Joints or particles have come or gone (nails, what the user makes). */
   describeJoints(description) {
-    const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length]));
+    const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length, system.held]));
     if (parts(description) !== parts(this.description)) this.describeParticles(description);
     this.description = description;
     this.inspector.describe(description);
@@ -206,6 +207,8 @@ export class View {
   /** A new state of the bodies, or a function that has it; it is drawn with the next picture of the browser. */
   setFrame(frame) {
     this.pending = frame;
+    // the first one at once: the browser is still busy with the page around it
+    if (!this.frame && !document.hidden) this.draw();
   }
 
   redraw() {
@@ -230,12 +233,17 @@ export class View {
 
   loop() {
     requestAnimationFrame(() => this.loop());
+    this.onTick?.(performance.now());
+    this.draw();
+  }
+
+  draw() {
     const begun = performance.now();
-    this.onTick?.(begun);
+    const isFirst = !this.frame;
     const frame = typeof this.pending === 'function' ? this.pending() : this.pending;
     this.pending = null;
     if (frame) this.apply(frame);
-    this.drawCharts(false);
+    if (!isFirst) this.drawCharts(false);
     const script = performance.now();
     // an empty room is not worth the first second
     if (frame || (this.stage.dirty && this.frame)) this.stage.render();
@@ -259,10 +267,11 @@ export class View {
     this.particles.place(frame.points);
     if (isFirst) {
       this.frameScene(Infinity);
+      this.particles.setScale(this.stage.radius);
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
-    if (this.metrics.frames % LIGHT_PERIOD === 0) this.stage.keepLit(frame, this.bodies.radii);
+    if (this.metrics.frames % LIGHT_PERIOD === 0) this.stage.keepLit(this.whereMostIs(frame));
     this.overlays.update(frame);
     this.inspector.update(frame);
     find('clock').textContent = `${frame.time.toFixed(2)} s`;
@@ -278,11 +287,14 @@ export class View {
     return this.particles.extend(this.bodies.bounds());
   }
 
-  /** Shows everything, and where it will be in the first seconds unless that is far away, above a floor that is no higher than the present one. */
-  frameScene(floorNow) {
+  /**
+   * Shows everything above a floor that is no higher than the present one, with `ahead` also where it will be in the first seconds unless that is
+   * far away.
+   */
+  frameScene(floorNow, ahead = this.description.ahead) {
     const box = this.bounds();
+    const lists = [this.bodies.corners(), this.particles.latest ?? []];
     if (!(box.low.x <= box.high.x)) { box.low.set(-1, -1, -1); box.high.set(1, 1, 1); }
-    const { ahead } = this.description;
     const floor = Math.min(floorNow, this.bodies.levelPlane() ?? Math.min(box.low.z, ahead?.floor ?? Infinity));
     const middle = box.low.clone().add(box.high).multiplyScalar(0.5).toArray();
     // what has gone elsewhere does not come back
@@ -294,8 +306,18 @@ export class View {
           Math.min(box.low[axis], Math.max(ahead.low[k], box.low[axis] - far)), Math.max(box.high[axis], Math.min(ahead.high[k], box.high[axis] + far)),
         ];
       }
+      lists.push(edges(box));
     }
-    this.stage.frameScene(box, floor);
+    this.stage.frameScene(box, floor, lists.some((points) => points.length) ? lists : [edges(box)]);
+  }
+
+  /** The body that is followed, or the middle of those that move: the median of each coordinate, which a few that fly away do not change. */
+  whereMostIs({ positions, count }) {
+    if (this.followed !== null) return new Vector3().fromArray(positions, 3 * this.followed);
+    const moving = this.bodies.moving;
+    if (!moving.length) return new Vector3();
+    const middle = (axis) => Float64Array.from(moving, (k) => (k < count ? positions[3 * k + axis] : 0)).sort()[moving.length >> 1];
+    return new Vector3(middle(0), middle(1), middle(2));
   }
 
   carryAlong(frame) {
@@ -303,4 +325,20 @@ export class View {
     if (this.followedAt) this.stage.carry(at.clone().sub(this.followedAt));
     this.followedAt = at;
   }
+}
+
+/** The middles of a box's edges, and points not quite at its corners: what swings reaches its sides, but hardly the corners. */
+function edges({ low, high }) {
+  const middle = low.clone().add(high).multiplyScalar(0.5);
+  const points = [];
+  const inwards = (x, of) => middle[of] + 0.9 * (x - middle[of]);
+  for (const { x } of [low, high]) for (const { y } of [low, high]) for (const { z } of [low, high]) points.push(inwards(x, 'x'), inwards(y, 'y'), inwards(z, 'z'));
+  for (const [free, one, other] of [['x', 'y', 'z'], ['y', 'z', 'x'], ['z', 'x', 'y']]) {
+    for (const a of [low, high]) for (const b of [low, high]) {
+      const at = middle.clone();
+      [at[free], at[one], at[other]] = [middle[free], a[one], b[other]];
+      points.push(at.x, at.y, at.z);
+    }
+  }
+  return points;
 }

@@ -41,18 +41,13 @@ async function measure() {
 
   const page = await browser.newPage({ viewport: { width: 960, height: 540 } });
   const devtools = await page.context().newCDPSession(page);
-  let [bytes, frames, largest] = [0, 0, 0];
-  await devtools.send('Network.enable');
+  let largest = 0;
   devtools.on('Network.webSocketFrameReceived', ({ response }) => {
-    if (response.opcode !== 2) return;
-    const length = Buffer.from(response.payloadData, 'base64').length;
-    [bytes, frames, largest] = [bytes + length, frames + 1, Math.max(largest, length)];
+    if (response.opcode === 2) largest = Math.max(largest, Buffer.from(response.payloadData, 'base64').length);
   });
   await page.goto(address);
   await page.waitForFunction(() => window.linkwork?.view?.metrics.frames > 5, null, { timeout: 60000 });
-  await devtools.send('Network.disable');
   console.log(`${'bodies, joints'.padEnd(44)} ${await page.evaluate(() => `${window.linkwork.view.description.bodies.length}, ${window.linkwork.view.description.joints.length}`)}`);
-  console.log(`${'a frame on the wire'.padEnd(44)} ${(bytes / frames / 1000).toFixed(1)} kB`);
   await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
   // as fast as possible: a simulation that waits for real time most of the time loses nothing
   await page.evaluate(() => window.linkwork.connection.send({ type: 'speed', value: null }));
@@ -60,6 +55,12 @@ async function measure() {
   for (const shown of [[], ['joints', 'frames', 'velocities', 'reactions', 'contacts']]) {
     for (const key of shown) await page.click(`#toggle-${key}`);
     await page.waitForTimeout(1500); // compiled by then
+    const name = shown.length ? 'everything shown' : 'bodies alone';
+    largest = 0;
+    await devtools.send('Network.enable');
+    await page.waitForTimeout(500);
+    await devtools.send('Network.disable');
+    console.log(`${`a frame on the wire, ${name}`.padEnd(44)} ${(largest / 1000).toFixed(1)} kB at most`);
     const said = () => page.evaluate(() => ({ ...window.linkwork.view.metrics, ...window.linkwork.status.cost }));
     const ask = () => page.evaluate(() => window.linkwork.connection.send({ type: 'play', on: true })); // makes the server tell its cost
     await ask();
@@ -70,7 +71,6 @@ async function measure() {
     await page.waitForTimeout(200);
     const [after, ended] = [await said(), await script()];
     const drawn = after.frames - before.frames;
-    const name = shown.length ? 'everything shown' : 'bodies alone';
     console.log(`${`script a frame, ${name}`.padEnd(44)} ${((1000 * (ended - begun)) / drawn).toFixed(2)} ms (${drawn} frames; by the clock ${((after.scriptMs - before.scriptMs) / drawn).toFixed(2)} ms without drawing)`);
     const cost = (after.showing_s - before.showing_s) / (after.stepping_s - before.stepping_s);
     console.log(`${`taken from the simulation, ${name}`.padEnd(44)} ${(100 * cost).toFixed(3)} % at full speed`);

@@ -5,7 +5,7 @@ import { chromium } from 'playwright-core';
 
 const { ADDRESS, BROWSER, SHOTS } = process.env;
 /** Seconds of simulated time at which a scene is worth looking at, where that is not one second. */
-const MOMENTS = { bead: 0.6, 'cloth-sphere': 2, cradle: 0.75, hammock: 2, magnets: 1.5, net: 2, 'rope-bridge': 2, 'rope-crane': 4, skeletons: 1.6, 'spring-mesh': 0.6, tank: 1.5, tinkertoys: 1.2, 'wrecking-ball': 1.5, tree: 3, star: 1.5, 'double-pendulum': 0.4, tube: 0.3 };
+const MOMENTS = { bead: 0.6, 'cloth-sphere': 2, cradle: 0.75, hammock: 2, magnets: 1.5, net: 2, 'rope-bridge': 2, 'rope-crane': 4, skeletons: 1.6, 'spring-mesh': 0.6, tank: 1.5, tinkertoys: 0.6, 'wrecking-ball': 1.5, tree: 3, star: 1.5, 'double-pendulum': 0.4, tube: 0.3 };
 const SETTINGS = { excavator: { motion: 1 } };
 
 const browser = await chromium.launch({
@@ -29,7 +29,7 @@ for (const name of chosen) {
   await page.evaluate((count) => { for (let k = 0; k < count; k += 100) window.linkwork.connection.send({ type: 'step', count: Math.min(100, count - k) }); }, steps);
   await page.waitForFunction((count) => window.linkwork.view.frame.steps >= count, steps, { timeout: 120000 });
   // what is there at this moment, as large as it can be
-  await page.evaluate(() => { const { view } = window.linkwork; view.stage.frameScene(view.bounds(), view.stage.floorHeight); view.redraw(); });
+  await page.evaluate(() => { const { view } = window.linkwork; view.frameScene(view.stage.floorHeight, null); view.redraw(); });
   await page.waitForTimeout(400);
   await page.evaluate(() => { document.getElementById('hint').hidden = true; window.linkwork.view.stage.dirty = true; });
   await page.waitForTimeout(300);

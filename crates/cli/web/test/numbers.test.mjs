@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { fit } from '../src/fit.js';
 import { figure, quantity, stepSize, vector } from '../src/format.js';
 import { decades, extent, History, ticks } from '../src/scale.js';
 
@@ -41,4 +42,19 @@ test('a history forgets the oldest, and everything when time goes back', () => {
   assert.equal(history.rows.at(-1).k, 'again');
   history.add(5, { k: 5 });
   assert.deepEqual(history.times, [5]);
+});
+
+test('an eye that fits points sees all of them, and two touch opposite sides', () => {
+  const lists = [[-1, 0.2, 3, 4, -0.5, -2, 0.5, 1, 0], [], [2, 2, 2, -3, -1, -4]];
+  const points = lists.flat();
+  const back = [0.48, 0.64, 0.6];
+  for (const axis of [[0.8, -0.6, 0], [0.36, 0.48, -0.8]]) {
+    for (const tangent of [0.3, 0.8]) {
+      const { middle, distance } = fit(lists, axis, back, tangent);
+      const along = (direction, k) => direction.reduce((sum, x, i) => sum + x * points[k + i], 0);
+      const sides = [];
+      for (let k = 0; k < points.length; k += 3) sides.push((along(axis, k) - middle) / (distance - along(back, k)) / tangent);
+      assert.ok(Math.abs(Math.max(...sides) - 1) < 1e-9 && Math.abs(Math.min(...sides) + 1) < 1e-9, `${axis} ${tangent}: ${sides}`);
+    }
+  }
 });

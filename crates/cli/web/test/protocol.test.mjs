@@ -77,6 +77,14 @@ test('a frame is decoded', () => {
   assert.ok(Math.abs(frame.orientations[4] + frame.orientations[7]) < 1e-4);
 });
 
+/** A unit, and vectors in so many of it. */
+function vectorsOf(unit, words) {
+  const bytes = new ArrayBuffer(4 + 2 * words.length);
+  new DataView(bytes).setFloat32(0, unit, true);
+  new Int16Array(bytes, 4).set(words);
+  return bytes;
+}
+
 test('all sections are decoded, and unknown ones are skipped', () => {
   const joint = new ArrayBuffer(4 * 16);
   const numbers = new DataView(joint);
@@ -86,10 +94,10 @@ test('all sections are decoded, and unknown ones are skipped', () => {
   const body = new ArrayBuffer(28);
   new DataView(body).setUint32(0, 1, true);
   new Float32Array(body, 4).set([1, 2, 3, 4, 5, 6]);
-  const sections = [[1, two], [99, new ArrayBuffer(5)], [2, new Float32Array(6).buffer], [3, new Float32Array(12).buffer], [4, new Float32Array(2 * CONTACT_NUMBERS).buffer], [5, joint], [6, body]];
+  const sections = [[1, two], [99, new ArrayBuffer(5)], [2, vectorsOf(0.5, [1, -2, 3, 4, 5, 32767])], [3, vectorsOf(2, [1, 2, 3])], [4, new Float32Array(2 * CONTACT_NUMBERS).buffer], [5, joint], [6, body]];
   const frame = decodeFrame(frameOf({ sections }));
-  assert.equal(frame.velocities.length, 6);
-  assert.equal(frame.reactions.length, 12);
+  assert.deepEqual([...frame.velocities], [0.5, -1, 1.5, 2, 2.5, 16383.5]);
+  assert.deepEqual([...frame.reactions], [2, 4, 6]);
   assert.equal(frame.contacts.length, 2 * CONTACT_NUMBERS);
   const watched = frame.joints.get(5);
   assert.deepEqual([watched.errorM, watched.errorRad, watched.force, watched.torque, watched.unique], [2, 3, [4, 5, 6], [7, 8, 9], true]);
@@ -102,7 +110,8 @@ test('what is no frame is refused', () => {
   assert.equal(decodeFrame(new ArrayBuffer(500)), null);
   assert.equal(decodeFrame(frameOf()), null); // no poses
   assert.equal(decodeFrame(frameOf({ bodies: 3, sections: [[1, two]] })), null);
-  const whole = frameOf({ sections: [[1, two], [2, new Float32Array(6).buffer]] });
+  const whole = frameOf({ sections: [[1, two], [2, vectorsOf(1, [1, 2, 3, 4, 5, 6])]] });
+  assert.equal(decodeFrame(frameOf({ sections: [[1, two], [2, vectorsOf(1, [1, 2, 3])]] })), null); // of one body only
   for (let length = 0; length < whole.byteLength; length++) {
     const cut = decodeFrame(whole.slice(0, length));
     assert.ok(cut === null || cut.positions.length === 6);

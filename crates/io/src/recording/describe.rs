@@ -1,5 +1,6 @@
 //! What does not change from frame to frame.
 
+use linkwork::particle::{Constraint, Motion, ParticleSystem};
 use linkwork::scene::{BodyKind, Coordinate, JointKind, Shape};
 use linkwork::{BodyId, JointId, Pose, World};
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct ParticlesDescription {
     pub lines: Vec<[u32; 2]>,
     /// Triangles of cloth.
     pub triangles: Vec<[u32; 3]>,
+    /// Particles that the world holds; not in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<u32>,
 }
 
 /// A body.
@@ -139,12 +143,26 @@ impl Description {
 fn particles(world: &World, number: usize) -> Option<ParticlesDescription> {
     let (system, drawing) = (world.particle_system(number)?, world.particle_drawing(number)?);
     Some(ParticlesDescription {
+        held: held_particles(system),
         name: drawing.name.to_owned(),
         count: system.len(),
         radius: system.radius(),
         lines: drawing.lines.to_vec(),
         triangles: drawing.triangles.to_vec(),
     })
+}
+
+/// Particles of a system that the world holds where they are.
+pub fn held_particles(system: &ParticleSystem) -> Vec<u32> {
+    let nailed = (0..system.len()).filter(|&i| matches!(system.motion(i), Some(Motion::Nailed)));
+    let constrained = system.constraints().filter_map(|(_, constraint)| match constraint {
+        Constraint::Nail { a, .. } => Some(*a),
+        _ => None,
+    });
+    let mut held: Vec<u32> = nailed.chain(constrained).map(|i| i as u32).collect();
+    held.sort_unstable();
+    held.dedup();
+    held
 }
 
 fn joint(world: &World, id: JointId, index: &BTreeMap<BodyId, usize>) -> Option<JointDescription> {

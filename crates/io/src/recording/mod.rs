@@ -34,6 +34,7 @@ mod write;
 pub use contacts::{CONTACT_NUMBERS, contact_numbers};
 pub use describe::{
     BodyDescription, CoordinateDescription, Description, FrameDescription, JointDescription, ParticlesDescription,
+    held_particles,
 };
 pub use quantise::{ANGLE_BOUND, POSITION_STEPS, pack_orientation, unpack_orientation};
 pub use read::{Recording, RecordingError};

@@ -39,10 +39,15 @@ impl fmt::Display for RecordingError {
 impl std::error::Error for RecordingError {}
 
 impl Recording {
+    /// Whether bytes begin as a recording does, of whatever version.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.len() >= MAGIC.len() && bytes[..3] == MAGIC[..3]
+    }
+
     /// Reads a recording. One that is cut off is read as far as it goes.
     pub fn read(bytes: &[u8]) -> Result<Recording, RecordingError> {
         let wrong = |offset: usize, problem: &str| RecordingError { offset, problem: problem.to_owned() };
-        if bytes.len() < MAGIC.len() || bytes[..3] != MAGIC[..3] {
+        if !Recording::is_one(bytes) {
             return Err(wrong(0, "this is no recording: it does not begin with LWR"));
         }
         if !(OLDEST_VERSION..=MAGIC[3]).contains(&bytes[3]) {

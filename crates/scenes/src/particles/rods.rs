@@ -79,13 +79,16 @@ pub(crate) const PENDULUMS: Entry = Entry {
     },
 };
 
+/// How far the top of the tower is beside its foot, in widths of the tower: it falls from one width on.
+const LEAN: f64 = 1.4;
+
 pub(crate) const TINKERTOYS: Entry = Entry {
     name: "tinkertoys",
     collides: true,
-    summary: "Particles and rods: a chain that swings and braced towers that fall over.",
+    summary: "Particles and rods: a chain that swings and a braced tower that falls over.",
     parameters: &[
         Parameter::count("links", 30.0, 1.0, 100000.0, "rods of the chain"),
-        Parameter::count("storeys", 4.0, 1.0, 200.0, "of each tower"),
+        Parameter::count("storeys", 4.0, 1.0, 200.0, "of the tower"),
     ],
     build: |values| {
         let (links, storeys) = (values.count("links"), values.count("storeys"));
@@ -107,8 +110,8 @@ pub(crate) const TINKERTOYS: Entry = Entry {
         let side = 0.3;
         for level in 0..=storeys {
             for (x, y) in [(0.0, 0.0), (side, 0.0), (side, side), (0.0, side)] {
-                // leaning, so that it falls
-                let lean = 0.12 * level as f64 * side;
+                // its middle is beside its foot, so that it falls
+                let lean = LEAN / storeys as f64 * level as f64 * side;
                 tower.point([0.3 + x + lean, y - 0.5 * side, 0.02 + side * level as f64], 0.05);
             }
             let first = 4 * level;

@@ -128,3 +128,15 @@ fn steady_top_balances_weight_and_gyroscopic_moment() {
         assert!((precession * DVec3::Z.cross(momentum) - weight).length() < 1e-12, "spin {spin}, tilt {tilt}");
     }
 }
+
+/// The tower of tinkertoys stood for ever, though the scene says that it falls: its middle was above its foot.
+#[test]
+fn the_tower_of_tinkertoys_cannot_stand() {
+    for storeys in [1.0, 4.0, 30.0] {
+        let scene = build("tinkertoys", &[("storeys", storeys)]);
+        let points = &scene.particles.iter().find(|system| system.name == "tower").unwrap().points;
+        let middle = points.iter().map(|point| point.position[0]).sum::<f64>() / points.len() as f64;
+        let foot = points[..4].iter().map(|point| point.position[0]).fold(f64::MIN, f64::max);
+        assert!(middle > foot + 0.01, "{storeys} storeys: middle at {middle} m, foot ends at {foot} m");
+    }
+}
