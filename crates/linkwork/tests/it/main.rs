@@ -20,6 +20,7 @@ mod controlled;
 mod couplings;
 mod determinism;
 mod editing;
+mod effort;
 mod equivalence;
 mod events;
 mod friction;
