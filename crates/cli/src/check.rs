@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::source::Source;
 use crate::table::{facts, figure, plural};
-use linkwork::{Assembly, Census, World};
+use linkwork::{Assembly, Census};
+use linkwork_io::Problem;
 use serde_json::{Value, json};
 
 /// A gap below this was closed from the start, m and rad.
@@ -13,17 +14,14 @@ const CLOSED: f64 = 1e-9;
 
 /// Validates and assembles a scene, counts what it has, and says what to make of it.
 pub fn check(options: &CheckOptions) -> Result<(), Failure> {
-    let source = Source::find(&options.scene)?;
-    let world = match World::build(&source.scene) {
-        Ok(world) => world,
-        Err(error) => {
-            if options.json {
-                let problem = |p: &linkwork::SceneError| json!({"path": p.path, "problem": p.problem, "hint": p.hint});
-                let problems: Vec<Value> = error.problems.iter().map(problem).collect();
-                print_json(&json!({"scene": source.name, "ok": false, "problems": problems}))?;
-            }
-            return Err(source.refusal(&error));
+    let built = Source::find(&options.scene).and_then(|source| source.build().map(|world| (source, world)));
+    let (source, world) = match built {
+        Err(failure) if options.json && !failure.problems().is_empty() => {
+            let problems: Vec<Value> = failure.problems().iter().map(described).collect();
+            print_json(&json!({"scene": options.scene.scene, "ok": false, "problems": problems}))?;
+            return Err(failure);
         }
+        built => built?,
     };
     let (census, assembly) = (world.census(), world.assembly());
     let remarks = remarks(&census, &assembly);
@@ -55,6 +53,17 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         text.push_str(&format!("  note: {remark}\n"));
     }
     print(&text)
+}
+
+/// A problem, for programs; line and column if it stands in a file.
+fn described(problem: &Problem) -> Value {
+    json!({
+        "path": problem.path,
+        "problem": problem.message,
+        "hint": problem.hint,
+        "line": problem.place.map(|place| place.line),
+        "column": problem.place.map(|place| place.column),
+    })
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {

@@ -213,6 +213,13 @@ pub fn measure(
     }))
 }
 
+impl Measured {
+    /// Mean CPU time of a step, ms.
+    pub fn mean_cpu_ms(&self) -> f64 {
+        1e3 * self.total_cpu_s / self.steps as f64
+    }
+}
+
 impl Repeat {
     fn add_stages(&mut self, stages: &Stages) {
         self.stages.assemble += stages.assemble;

@@ -81,7 +81,7 @@ fn judge_target(result: &Measured, target: Target) -> Verdict {
         Target::Displacement(bound) => ("displacement in m", result.displacement_m, bound),
         Target::RedundantRows(rows) => ("redundant rows", result.redundant_rows as f64, rows as f64),
         Target::JointIterations(bound) => ("iterations a step", result.joint_iterations, bound),
-        Target::MeanStepTime(bound) => ("CPU ms a step, mean", 1e3 * result.total_cpu_s / result.steps as f64, bound),
+        Target::MeanStepTime(bound) => ("CPU ms a step, mean", result.mean_cpu_ms(), bound),
         Target::TotalTime(bound) => ("CPU s in all", result.total_cpu_s, bound),
         Target::Overlap(bound) => ("overlap in m", result.overlap_m, bound),
         Target::OverlapAtEnd(bound) => ("overlap at the end in m", result.overlap_at_end_m, bound),
@@ -105,6 +105,11 @@ fn judge_relation(results: &[Measured], relation: Relation) -> Option<Verdict> {
             let (small_ms, large_ms) = comparable_ms(small, large);
             let power = power(small, large, small_ms, large_ms);
             (format!("{from} to {to}"), "time grows with the rows to the power of", power, exponent)
+        }
+        Relation::MeanGrowth { from, to, exponent } => {
+            let (small, large) = (find(from)?, find(to)?);
+            let power = power(small, large, small.mean_cpu_ms(), large.mean_cpu_ms());
+            (format!("{from} to {to}"), "mean time grows with the rows to the power of", power, exponent)
         }
         Relation::IterationGrowth { from, to, exponent } => {
             let (small, large) = (find(from)?, find(to)?);
@@ -202,10 +207,13 @@ mod tests {
         let per_row = Relation::PerRow { case: "b", against: "a", factor: 4.5 };
         let absent = Relation::PerRow { case: "c", against: "a", factor: 1.0 };
         let iteration = Relation::IterationGrowth { from: "a", to: "b", exponent: 1.15 };
+        let mean = Relation::MeanGrowth { from: "a", to: "b", exponent: 1.15 };
         let mut results = results;
         results[1].iteration_cpu_ms = Some(2.0);
-        let verdicts = judge(&results, &[growth, per_row, absent, iteration]);
-        assert_eq!(verdicts.len(), 3);
+        results[1].total_cpu_s = 4.0 * results[0].total_cpu_s;
+        let verdicts = judge(&results, &[growth, per_row, absent, iteration, mean]);
+        assert_eq!(verdicts.len(), 4);
+        assert!((verdicts[3].value - 1.0).abs() < 1e-12 && verdicts[3].met);
         assert!((verdicts[2].value - 1.0).abs() < 1e-12 && verdicts[2].met);
         assert!((verdicts[0].value - 2.0).abs() < 1e-12 && !verdicts[0].met && !verdicts[0].is_wrong());
         assert!((verdicts[1].value - 4.0).abs() < 1e-12 && verdicts[1].met);

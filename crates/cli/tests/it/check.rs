@@ -45,6 +45,12 @@ fn mistakes_are_shown_in_the_text() {
     let ran = ran.says("unknown key `masss`").says("did you mean `mass`?").says("wrong.toml:10:1]").says("masss = 2.0");
     ran.says("unknown choice `hnige`").says("did you mean `hinge`?").says("wrong.toml:15:8]");
     linkwork(&["run", &scene]).exits_with(1).says("unknown key `masss`");
+    // programs are told the same
+    let json = linkwork(&["check", &scene, "--json"]).exits_with(1).json();
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["problems"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&json["problems"][0]["line"], &json["problems"][0]["column"]), (&10.into(), &1.into()));
+    assert_eq!(json["problems"][1]["hint"], "did you mean `hinge`?");
 }
 
 #[test]
@@ -64,6 +70,7 @@ fn what_the_engine_refuses_is_shown_in_the_text() {
     let json = linkwork(&["check", &scene, "--json"]).exits_with(1).json();
     assert_eq!(json["ok"], false);
     assert_eq!(json["problems"][1]["path"], "bodies[0].mass");
+    assert_eq!(json["problems"][1]["line"], 10);
     let scene = folder.with("name.toml", &PENDULUM.replace("b = \"bob\"", "b = \"bub\""));
     linkwork(&["check", &scene]).exits_with(1).says("name.toml:16:5]").says("bub");
 }

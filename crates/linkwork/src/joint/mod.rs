@@ -135,27 +135,50 @@ impl JointModel {
     }
 
     pub fn row_is_angle(&self, row: usize) -> bool {
+        self.angle_rows() >> row & 1 == 1
+    }
+
+    /// The rows (bits) that measure an angle.
+    #[inline]
+    pub fn angle_rows(&self) -> u8 {
         if let Some(held) = &self.black_box {
-            return held.is_angle(row);
+            return (0..MAX_ROWS).fold(0, |bits, row| bits | u8::from(held.is_angle(row)) << row);
         }
-        let mut first = 0;
+        let (mut bits, mut first) = (0, 0);
         for part in self.parts {
-            if row < first + part.rows() {
-                return part.is_angle();
-            }
+            bits |= if part.is_angle() { ((1 << part.rows()) - 1) << first } else { 0 };
             first += part.rows();
         }
-        false
+        bits
     }
 
     /// Errors of the hard rows.
-    #[inline]
+    #[inline(always)]
     pub fn error(&self, a: &Placed, b: &Placed, turn: f64, out: &mut [f64]) {
+        // the two that machines are full of, without a loop over their parts
+        match (self.parts, out.len()) {
+            ([Part::PointOnPoint], 3..) => out[..3].copy_from_slice(&self.gap(a, b).to_array()),
+            ([Part::PointOnPoint, Part::CommonAxis], 5..) => {
+                out[..3].copy_from_slice(&self.gap(a, b).to_array());
+                out[3..5].copy_from_slice(&self.axis_error(a, b));
+            }
+            _ => self.error_by_parts(a, b, turn, out),
+        }
+    }
+
+    fn error_by_parts(&self, a: &Placed, b: &Placed, turn: f64, out: &mut [f64]) {
         let mut k = 0;
         for part in self.parts {
             part.error(self, a, b, turn, &mut out[k..]);
             k += part.rows();
         }
+    }
+
+    /// How far the axis z of b leans towards the axes x and y of a.
+    #[inline(always)]
+    fn axis_error(&self, a: &Placed, b: &Placed) -> [f64; 2] {
+        let z = a.r.transpose() * (b.r * self.frame_b.z_axis);
+        [z.dot(self.frame_a.x_axis), z.dot(self.frame_a.y_axis)]
     }
 
     /// The hard rows.

@@ -97,11 +97,7 @@ impl Part {
                 let d = rotation::log((b.q * m.turn_b) * (a.q * m.turn_a).inverse());
                 out[..3].copy_from_slice(&[d.x, d.y, d.z]);
             }
-            Part::CommonAxis => {
-                let z = b.r * m.frame_b.z_axis;
-                out[0] = z.dot(a.r * m.frame_a.x_axis);
-                out[1] = z.dot(a.r * m.frame_a.y_axis);
-            }
+            Part::CommonAxis => out[..2].copy_from_slice(&m.axis_error(a, b)),
             Part::ConstantAngle => {
                 out[0] = (a.r * m.frame_a.z_axis).dot(b.r * m.frame_b.z_axis) - m.cos_angle;
             }

@@ -69,14 +69,15 @@ pub(crate) fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Product of two rows of six, in three sums that do not wait for each other.
+/// Product of two rows of six, in two sums that do not wait for each other.
 #[inline(always)]
 pub(crate) fn dot(a: &[f64; 6], b: &[f64; 6]) -> f64 {
-    let mut sums = [a[0] * b[0], a[1] * b[1], a[2] * b[2]];
-    for k in 0..3 {
-        sums[k] = multiply_add(a[k + 3], b[k + 3], sums[k]);
+    let mut sums = [a[0] * b[0], a[1] * b[1]];
+    for k in 0..2 {
+        sums[k] = multiply_add(a[k + 2], b[k + 2], sums[k]);
+        sums[k] = multiply_add(a[k + 4], b[k + 4], sums[k]);
     }
-    (sums[0] + sums[1]) + sums[2]
+    sums[0] + sums[1]
 }
 
 /// The largest of a sequence of magnitudes; NaN wins, so that it cannot hide.
@@ -89,4 +90,41 @@ pub(crate) fn max_abs(values: impl IntoIterator<Item = f64>) -> f64 {
         }
     }
     largest
+}
+
+/// [`max_abs`] of many numbers, in four lanes.
+pub(crate) fn largest(values: &[f64]) -> f64 {
+    let (fours, rest) = values.as_chunks::<4>();
+    let (mut most, mut finite) = ([0.0_f64; 4], [0.0_f64; 4]);
+    for four in fours {
+        for k in 0..4 {
+            most[k] = if four[k].abs() > most[k] { four[k].abs() } else { most[k] };
+            // zero as long as all are finite
+            finite[k] += 0.0 * four[k];
+        }
+    }
+    match finite.iter().all(|zero| *zero == 0.0) {
+        true => max_abs(most.into_iter().chain(rest.iter().copied())),
+        false => max_abs(values.iter().copied()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_in_lanes_is_the_largest() {
+        for count in 0..13 {
+            let mut values: Vec<f64> = (0..count).map(|k| (1.7 * f64::from(k)).sin()).collect();
+            assert_eq!(largest(&values), max_abs(values.iter().copied()));
+            for k in 0..values.len() {
+                for odd in [f64::NEG_INFINITY, f64::NAN, -7.0] {
+                    let kept = std::mem::replace(&mut values[k], odd);
+                    assert_eq!(largest(&values).to_bits(), max_abs(values.iter().copied()).to_bits(), "{values:?}");
+                    values[k] = kept;
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! Second order, symplectic, and only conditionally stable: [`Mechanism::accurate_is_unfit`] guards it.
 
 use super::Mechanism;
-use crate::math::max_abs;
+use crate::math::{largest, max_abs};
 use crate::params::StepParams;
 
 /// Loops are closed to this fraction of the joint tolerance.
@@ -146,10 +146,7 @@ impl Mechanism {
                 self.anderson.restart();
             }
             self.layout.factor.solve(&mut self.rhs);
-            self.anderson.accelerate(&mut self.rhs, &self.linear.mobility);
-            for (p, d) in self.impulse.iter_mut().zip(&self.rhs) {
-                *p += d;
-            }
+            self.anderson.accelerate(&mut self.rhs, &self.linear.mobility, &mut self.impulse);
             Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, &mut self.u);
             self.timer.lap(|s| &mut s.solve);
         }
@@ -159,11 +156,10 @@ impl Mechanism {
     /// Fills the right side −c/h (soft rows: minus their residual) and returns the largest error, m or rad.
     fn position_residuals(&mut self, h: f64) -> f64 {
         let inverse = 1.0 / h;
-        let mut worst = 0.0_f64;
         for (r, &c) in self.rhs.iter_mut().zip(&self.error) {
             *r = -c * inverse;
-            worst = if c.abs() > worst || c.is_nan() { c.abs() } else { worst };
         }
+        let mut worst = largest(&self.error);
         for (k, s) in self.layout.soft.iter().enumerate() {
             let at = self.first_value[s.model as usize] as usize + s.coordinate as usize;
             let q1 = self.coordinate_at_next(s.model, s.coordinate, s.a, s.b);

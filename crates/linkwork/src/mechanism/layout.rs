@@ -42,6 +42,14 @@ impl Source {
     pub fn is_internal(self) -> bool {
         matches!(self, Source::Fixation | Source::Hub)
     }
+
+    /// The joint or coupling, by its slot.
+    pub fn slot(self) -> Option<u32> {
+        match self {
+            Source::Joint { slot, .. } | Source::Coupling { slot, .. } => Some(slot),
+            Source::Fixation | Source::Hub => None,
+        }
+    }
 }
 
 /// How bodies with many joints enter the system.
@@ -171,8 +179,9 @@ pub(crate) struct Layout {
     pub hub_tiles: Vec<HubTile>,
     /// Diagonal tiles of hub nodes.
     pub hub_diagonals: Vec<u32>,
-    /// The joints (world slots) of the mechanism.
+    /// The joints (world slots) of the mechanism, and those of them that have no rows.
     pub joints: Vec<u32>,
+    pub rowless_joints: Vec<u32>,
     /// Whether rows can depend on each other: in loops, couplings and black boxes.
     pub can_be_redundant: bool,
     /// How hubs entered, and the version of the world's graph that was laid out.
@@ -231,6 +240,9 @@ pub(crate) fn mechanisms(bodies: &Bodies, joints: &Joints, graph_version: u64) -
 /// Lays out the mechanism of the given joints.
 pub(crate) fn mechanism(bodies: &Bodies, joints: &Joints, slots: Vec<u32>, hubs: Hubs, graph_version: u64) -> Layout {
     let mut layout = Builder::new(bodies, joints, &slots, hubs).build();
+    let mut with_rows: Vec<u32> = layout.nodes.iter().filter_map(|n| n.source.slot()).collect();
+    with_rows.sort_unstable();
+    layout.rowless_joints = slots.iter().copied().filter(|slot| with_rows.binary_search(slot).is_err()).collect();
     (layout.joints, layout.hubs, layout.graph_version) = (slots, hubs, graph_version);
     layout.can_be_redundant = layout.loops() > 0 || !layout.terms.is_empty();
     layout.drop_fraction = if layout.can_be_redundant { DROP_FRACTIONS[0] } else { DROP_FRACTION_OF_TREES };

@@ -1,10 +1,11 @@
 //! The linear system of a mechanism at given poses: rows in hat coordinates, A = ĴĴᵀ (+ compliance) and its factor.
 
-use super::layout::{Layout, Source};
+use super::layout::{Layout, Side, Source};
 use super::{Hat, Mechanism};
 use crate::joint::drive::Linear;
 use crate::joint::rows::Row;
 use crate::joint::{MAX_ROWS, Motion};
+use crate::linalg::kernels::with_size;
 use crate::math::{Placed, dot, multiply_add};
 use crate::world::Joints;
 use glam::{DMat3, DQuat, DVec3};
@@ -264,24 +265,16 @@ impl Mechanism {
                     if at_midpoint {
                         rows[..count].iter_mut().for_each(|row| super::iterative::act_at_midpoint(row, a.x, b.x));
                     }
+                    lin.mobility[first..first + count].fill(0.0);
+                    lin.drift[first..first + count].fill(0.0);
                     for r in 0..count {
                         lin.directions[first + r] = rows[r].lin;
-                        lin.mobility[first + r] = 0.0;
-                        lin.drift[first + r] = 0.0;
                     }
-                    for s in node.sides.0..node.sides.1 {
-                        let side = &self.layout.sides[s as usize];
-                        let body = side.body as usize;
-                        let w = &lin.whitening[body];
-                        let m = self.inertia[body].inv_sqrt_mass;
-                        let out = &mut lin.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
-                        let (out, _) = out.as_chunks_mut::<6>();
-                        for r in 0..count {
-                            let (l, g) = if side.is_b { (m, rows[r].ang_b) } else { (-m, rows[r].ang_a) };
-                            let (l, g) = (rows[r].lin * l, w.transpose() * g);
-                            out[r] = [l.x, l.y, l.z, g.x, g.y, g.z];
-                            lin.mobility[first + r] += l.length_squared() + g.length_squared();
-                        }
+                    for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                        let (w, m) =
+                            (&lin.whitening[side.body as usize], self.inertia[side.body as usize].inv_sqrt_mass);
+                        let (out, mobility) = (&mut lin.jacobian[..], &mut lin.mobility[first..]);
+                        with_size!(count, M => write_side::<M>(side, &rows, w, m, out, mobility));
                     }
                     for (body, is_b) in [(node.a, false), (node.b, true)] {
                         let motion = &self.outside[body as usize];
@@ -385,15 +378,9 @@ impl Mechanism {
                 self.rhs[first..first + count].fill(0.0);
                 continue;
             }
-            let out = &mut self.rhs[first..first + count];
-            out.copy_from_slice(&lin.drift[first..first + count]);
-            for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
-                let rows = &lin.jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
-                let u = &self.u[side.body as usize];
-                for (o, row) in out.iter_mut().zip(rows.as_chunks::<6>().0) {
-                    *o += dot(row, u);
-                }
-            }
+            let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            let (drift, out) = (&lin.drift[first..], &mut self.rhs[first..]);
+            with_size!(count, M => row_velocities_of::<M>(sides, &lin.jacobian, &self.u, drift, out));
         }
     }
 
@@ -403,19 +390,9 @@ impl Mechanism {
             if node.source.is_internal() {
                 continue;
             }
-            let count = node.rows as usize;
-            let p = &p[node.row as usize..node.row as usize + count];
-            for side in &layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
-                let rows = &jacobian[side.jacobian as usize..side.jacobian as usize + 6 * count];
-                let u = &mut u[side.body as usize];
-                let mut sum = *u;
-                for (p, row) in p.iter().zip(rows.as_chunks::<6>().0) {
-                    for k in 0..6 {
-                        sum[k] = multiply_add(row[k], *p, sum[k]);
-                    }
-                }
-                *u = sum;
-            }
+            let sides = &layout.sides[node.sides.0 as usize..node.sides.1 as usize];
+            let p = &p[node.row as usize..];
+            with_size!(node.rows, M => apply_node::<M>(sides, jacobian, p, u));
         }
     }
 
@@ -493,5 +470,63 @@ impl Mechanism {
         let l = row.lin * sign;
         let g = (self.pose[body].r.transpose() * g) * i.inv_sqrt;
         [l.x, l.y, l.z, g.x, g.y, g.z]
+    }
+}
+
+/// The M rows of a side in Ĵ.
+#[inline(always)]
+fn rows_of<'j, const M: usize>(side: &Side, jacobian: &'j [f64]) -> &'j [[f64; 6]; M] {
+    let at = side.jacobian as usize;
+    jacobian[at..at + 6 * M].as_chunks::<6>().0.first_chunk().expect("M rows of six")
+}
+
+/// Writes M rows on one of their bodies in hat coordinates, and adds the squares of their norms to their mobility.
+#[inline(always)]
+fn write_side<const M: usize>(
+    side: &Side,
+    rows: &[Row; MAX_ROWS],
+    whitening: &DMat3,
+    inv_sqrt_mass: f64,
+    jacobian: &mut [f64],
+    mobility: &mut [f64],
+) {
+    let at = side.jacobian as usize;
+    let out = jacobian[at..at + 6 * M].as_chunks_mut::<6>().0;
+    let mobility: &mut [f64; M] = mobility.first_chunk_mut().expect("M rows");
+    let to_hat = whitening.transpose();
+    for r in 0..M {
+        let (l, g) = if side.is_b { (inv_sqrt_mass, rows[r].ang_b) } else { (-inv_sqrt_mass, rows[r].ang_a) };
+        let (l, g) = (rows[r].lin * l, to_hat * g);
+        out[r] = [l.x, l.y, l.z, g.x, g.y, g.z];
+        mobility[r] += l.length_squared() + g.length_squared();
+    }
+}
+
+/// Ĵu + drift of the M rows of a node.
+#[inline(always)]
+fn row_velocities_of<const M: usize>(sides: &[Side], jacobian: &[f64], u: &[Hat], drift: &[f64], out: &mut [f64]) {
+    let mut sum: [f64; M] = *drift.first_chunk().expect("M rows");
+    for side in sides {
+        let (rows, u) = (rows_of::<M>(side, jacobian), &u[side.body as usize]);
+        for r in 0..M {
+            sum[r] += dot(&rows[r], u);
+        }
+    }
+    *out.first_chunk_mut().expect("M rows") = sum;
+}
+
+/// u += Ĵᵀ p of the M rows of a node.
+#[inline(always)]
+fn apply_node<const M: usize>(sides: &[Side], jacobian: &[f64], p: &[f64], u: &mut [Hat]) {
+    let p: &[f64; M] = p.first_chunk().expect("M rows");
+    for side in sides {
+        let (rows, u) = (rows_of::<M>(side, jacobian), &mut u[side.body as usize]);
+        let mut sum = *u;
+        for r in 0..M {
+            for k in 0..6 {
+                sum[k] = multiply_add(rows[r][k], p[r], sum[k]);
+            }
+        }
+        *u = sum;
     }
 }

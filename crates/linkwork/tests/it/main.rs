@@ -21,6 +21,7 @@ mod controlled;
 mod couplings;
 mod determinism;
 mod editing;
+mod effort;
 mod equivalence;
 mod events;
 mod friction;

@@ -1,0 +1,32 @@
+//! How much of the work is for nothing.
+
+use crate::common::{Run, registered};
+use std::cell::Cell;
+
+thread_local! {
+    static CALLS: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// A clock that goes on by one whenever it is looked at: stage times become numbers of stages.
+fn calls() -> f64 {
+    CALLS.with(|calls| calls.replace(calls.get() + 1.0))
+}
+
+/// Symptom: a spider's step of 1/60 s was tried, found not to converge and halved, again and again, and so were its halves; a third
+/// of all iterations were thrown away. Cause: nothing was learnt from the substeps before.
+#[test]
+fn steps_that_will_not_converge_are_hardly_ever_tried() {
+    let mut run = Run::new(&registered("spider", &[("legs", 50.0), ("radius", 0.8)]), 1.0 / 60.0);
+    run.params.clock = Some(calls);
+    let (mut predictions, mut used, mut halved) = (0.0, 0.0, 0);
+    for _ in 0..300 {
+        let report = run.step();
+        predictions += report.stages.predict;
+        // a substep predicts once more than it corrects
+        used += report.joint_iterations + f64::from(report.substeps);
+        halved += usize::from(report.substeps > 1);
+    }
+    assert!(halved > 100, "the motion is not fast enough to tell anything: {halved} steps were halved");
+    let wasted = 1.0 - used / predictions;
+    assert!((0.0..0.1).contains(&wasted), "{used} of {predictions} predictions were of use");
+}
