@@ -472,12 +472,13 @@ impl Mechanism {
         let mut worst = 0.0;
         for node in &self.layout.nodes {
             let (Source::Joint { slot, .. } | Source::Coupling { slot, .. }) = node.source else { continue };
+            let angles = match node.source {
+                Source::Joint { model, .. } => self.layout.models[model as usize].angle_rows(),
+                _ => 0,
+            };
             for r in 0..node.hard as usize {
                 let e = self.error[node.row as usize + r].abs();
-                let is_angle = match node.source {
-                    Source::Joint { model, .. } => self.layout.models[model as usize].row_is_angle(r),
-                    _ => false,
-                };
+                let is_angle = angles >> r & 1 == 1;
                 let largest = if is_angle { &mut advance.error_rad } else { &mut advance.error_m };
                 *largest = max_abs([*largest, e]);
                 if e > worst {
