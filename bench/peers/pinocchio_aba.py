@@ -1,41 +1,62 @@
-"""Time of Pinocchio's articulated-body algorithm on binary trees of ball joints, in microseconds of CPU.
+"""Articulated bodies on binary trees of ball joints: Pinocchio called from C++ and Linkwork, by turns, in microseconds of CPU.
 
-    pip install pin
-    python pinocchio_aba.py
+    pip install pin cmeel-eigen
+    cargo build --release
+    python pinocchio_aba.py [path of the linkwork command [bodies ...]]
 
-The call from Python costs about a microsecond, measured on a tree of one body and taken off.
-The same for Linkwork: cargo run --release -p linkwork --example reduced_speed
+Builds pinocchio_aba.cpp against the installed package (some minutes), with the package's own instruction set: Eigen's layout in
+memory would differ with another. Pinocchio's memory grows with the third power of the rates: 127 bodies unless others are asked for,
+of which 255 need some 14 GB, and 1023 have room nowhere.
 """
-import time
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-import numpy as np
-import pinocchio as pin
+import pinocchio
 
-
-def tree(bodies):
-    model = pin.Model()
-    for k in range(bodies):
-        parent = 0 if k == 0 else (k - 1) // 2 + 1
-        joint = model.addJoint(parent, pin.JointModelSpherical(), pin.SE3.Random(), f"j{k}")
-        model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
-    return model
-
-
-def cost(bodies):
-    model = tree(bodies)
-    data = model.createData()
-    q = pin.integrate(model, pin.neutral(model), np.random.uniform(-1, 1, model.nv))
-    v, tau = np.random.uniform(-1, 1, (2, model.nv))
-    best = float("inf")
-    for _ in range(30):
-        count = max(1, 20000 // bodies)
-        start = time.process_time()
-        for _ in range(count):
-            pin.aba(model, data, q, v, tau)
-        best = min(best, (time.process_time() - start) / count)
-    return best * 1e6
+HERE = Path(__file__).resolve().parent
+LINKWORK = Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[1] / "target" / "release" / "linkwork")
+PREFIX = Path(pinocchio.__file__).resolve().parents[4]
+BODIES = sys.argv[2:] or ["127"]
+RUNNER = HERE / ".cache" / f"pinocchio_aba_{pinocchio.__version__}"
+TURNS = 5
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 
-call = cost(1)
-for bodies in (127, 1023):
-    print(f"{bodies} bodies: {cost(bodies) - call:.1f} us (call {call:.2f} us)")
+def build():
+    if RUNNER.exists():
+        return
+    RUNNER.parent.mkdir(exist_ok=True)
+    options = "-std=c++17 -O3 -DNDEBUG -DBOOST_MPL_LIMIT_LIST_SIZE=30 -DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS".split()
+    places = [f"-I{PREFIX}/include", f"-I{PREFIX}/include/eigen3", f"-L{PREFIX}/lib", f"-Wl,-rpath,{PREFIX}/lib"]
+    source = HERE / "pinocchio_aba.cpp"
+    subprocess.run(["g++", *options, *places, str(source), "-lpinocchio_default", "-o", str(RUNNER)], check=True)
+
+
+def pinocchio_times():
+    lines = subprocess.run([RUNNER, *BODIES], env=ONE_THREAD, capture_output=True, text=True).stdout.splitlines()
+    return {int(n): (float(world), float(local)) for n, world, local in map(str.split, lines)}
+
+
+def linkwork_times():
+    command = [LINKWORK, "bench", "algorithms", "--repeats", "1", "--json", "--quiet"]
+    told = json.loads(subprocess.run(command, env=ONE_THREAD, capture_output=True, text=True).stdout)
+    wanted = "articulated bodies, tree of "
+    found = {r["label"]: 1e3 * r["cpu_ms"]["median"] for r in told["results"]}
+    return {int(label.removeprefix(wanted)): us for label, us in found.items() if label.startswith(wanted)}
+
+
+build()
+peers, own = [], []
+for _ in range(TURNS):
+    peers.append(pinocchio_times())
+    own.append(linkwork_times())
+for bodies in (127, 255, 1023):
+    line = f"{bodies:5} bodies: Linkwork {min(turn[bodies] for turn in own):.1f} us"
+    known = [turn[bodies] for turn in peers if bodies in turn]
+    if known:
+        world, local = (min(times) for times in zip(*known))
+        line += f", Pinocchio {pinocchio.__version__} {world:.1f} us (world frames), {local:.1f} us (local frames)"
+    print(line)

@@ -162,11 +162,23 @@ pub struct SolveOptions {
 impl SolveOptions {
     /// Refuses a choice that would have no effect.
     pub fn check(&self) -> Result<(), Failure> {
-        if matches!(self.stepper, StepperName::Events) && !matches!(self.method, MethodName::Direct) {
-            let message = format!("--method {} has no effect with --stepper events", name_of(&self.method));
+        if matches!(self.stepper, StepperName::Fixed) {
+            return Ok(());
+        }
+        let idle = [
+            (
+                matches!(self.method, MethodName::Iterative),
+                "--method iterative",
+                "joints are held exactly: take direct or reduced",
+            ),
+            (self.sleep, "--sleep", "nothing falls asleep"),
+            (self.shock, "--shock", "all that rests is solved together"),
+        ];
+        if let Some((_, option, why)) = idle.iter().find(|(asked, ..)| *asked) {
+            let message = format!("{option} has no effect with --stepper events");
             return Err(Failure::usage(
                 message,
-                "between events joints are held by multipliers: leave one of the two out",
+                format!("between events {why}; leave it out, or take the fixed stepper"),
             ));
         }
         Ok(())
@@ -325,7 +337,7 @@ pub struct PlotOptions {
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// Scenes of `linkwork list` or scene files, or "particles" for systems of particles by themselves; without any, the whole table of targets
+    /// Scenes of `linkwork list` or scene files, "particles" for systems of particles by themselves, or "algorithms"; without any, the whole table of targets
     #[arg(value_name = "SCENE", value_parser = NonEmptyStringValueParser::new())]
     pub scenes: Vec<String>,
     /// Set a parameter of every scene named, instead of the sizes of the table of targets; may be repeated

@@ -318,6 +318,7 @@ enum Topic {
     ToleranceMissed(JointId),
     Jam(BodyId, BodyId),
     Refused(BodyId, BodyId),
+    RollsFreely(BodyId, BodyId),
 }
 
 impl Topic {
@@ -329,6 +330,7 @@ impl Topic {
             Warning::ToleranceMissed { joint } => Topic::ToleranceMissed(joint),
             Warning::Jam { a, b } => Topic::Jam(a, b),
             Warning::Refused { a, b } => Topic::Refused(a, b),
+            Warning::RollsFreely { a, b } => Topic::RollsFreely(a, b),
         }
     }
 }

@@ -90,6 +90,13 @@ pub enum Warning {
         /// The other.
         b: BodyId,
     },
+    /// Rolling or spinning friction that the event-driven stepper does not feel.
+    RollsFreely {
+        /// Two bodies that touch with it.
+        a: BodyId,
+        /// The other.
+        b: BodyId,
+    },
     /// The iterative method ended its sweeps before the joints were closed as far as they were to be. Below 1 mm the step has
     /// not failed.
     Unfinished {
@@ -154,6 +161,14 @@ impl Warning {
                 let name = |id: BodyId| world.body_name(id).unwrap_or("?");
                 format!(
                     "the contact solver refused the contacts near \"{}\" and \"{}\": Newton's method solved them",
+                    name(a),
+                    name(b)
+                )
+            }
+            Warning::RollsFreely { a, b } => {
+                let name = |id: BodyId| world.body_name(id).unwrap_or("?");
+                format!(
+                    "rolling and spinning friction between \"{}\" and \"{}\" is not felt between events: take the fixed stepper for it",
                     name(a),
                     name(b)
                 )
@@ -266,6 +281,11 @@ impl StepReport {
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
             self.warnings.push(Warning::Refused { a, b });
+        }
+        if let Some((a, b)) = contact.rolls_freely
+            && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
+        {
+            self.warnings.push(Warning::RollsFreely { a, b });
         }
     }
 }

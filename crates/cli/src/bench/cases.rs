@@ -93,6 +93,9 @@ pub enum Relation {
 /// How close to linear "linear" is.
 const LINEAR: f64 = 1.15;
 
+/// Well below linear: a chain ten times as long costs less than three times as much.
+const SUBLINEAR: f64 = 0.5;
+
 /// Milliseconds of a frame: what takes no longer runs in real time at 60 Hz.
 const FRAME_MS: f64 = 1e3 / 60.0;
 /// How close to linear growth contact scenes stay.
@@ -344,6 +347,39 @@ pub const CASES: &[Case] = &[
     },
 ];
 
+/// The same in reduced coordinates.
+pub const REDUCED: &[Case] = &[
+    // before it whips, after five seconds: then steps are halved
+    Case {
+        scene: "tree",
+        settings: &[("bodies", 127.0)],
+        dt: 1.0 / 30.0,
+        duration: 4.0,
+        targets: &[JointError(1e-9), EnergyRise(0.01), StepTime(0.09)],
+    },
+    Case {
+        scene: "scissor-lift",
+        settings: &[("pairs", 10.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), Displacement(1e-6), StepTime(0.05)],
+    },
+    Case {
+        scene: "scissor-lift",
+        settings: &[("pairs", 50.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-9), Displacement(1e-6), StepTime(0.3)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.026)],
+    },
+];
+
 /// What the cases must show together.
 pub const RELATIONS: &[Relation] = &[
     Relation::Growth { from: "tree bodies=127", to: "tree bodies=4095", exponent: LINEAR },
@@ -352,6 +388,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::MeanGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::Growth { from: "rings rings=90", to: "rings rings=1440", exponent: LINEAR_IN_CONTACT },
+    Relation::Growth { from: "adaptive step, chain of 1000", to: "adaptive step, chain of 10000", exponent: SUBLINEAR },
     Relation::Growth { from: "particles neighbours=10000", to: "particles neighbours=40000", exponent: LINEAR },
 ];
 
@@ -384,12 +421,13 @@ mod tests {
 
     #[test]
     fn every_case_can_be_built_and_every_relation_names_cases() {
-        for case in CASES {
+        for case in CASES.iter().chain(REDUCED) {
             if let Err(failure) = case.source() {
                 panic!("{}: {}", case.label(), failure.text());
             }
         }
         let mut labels: Vec<String> = CASES.iter().map(Case::label).collect();
+        labels.extend(super::super::algorithms::ALGORITHMS.iter().map(|case| case.label.to_owned()));
         labels.extend(super::super::particles::SYSTEMS.iter().map(|case| case.label.to_owned()));
         for relation in RELATIONS {
             let (Relation::Growth { from: a, to: b, .. }

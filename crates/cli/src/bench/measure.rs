@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::record::{Record, StepTimes, quantile};
 use crate::source::{Schedule, Source};
 use crate::time::{self, Stopwatch};
-use linkwork::{Scratch, Stages, StepParams};
+use linkwork::{Method, Scratch, Stages, StepParams};
 use serde::Serialize;
 
 /// A smaller part of the steps than this is no sample of them.
@@ -104,6 +104,40 @@ pub struct Measured {
     pub state_hash: String,
 }
 
+impl Measured {
+    /// What has times and nothing else.
+    pub fn of_times(label: &str, scene: &str, step_ms: Spread, cpu_ms: Spread) -> Measured {
+        Measured {
+            label: label.to_owned(),
+            scene: scene.to_owned(),
+            parameters: Vec::new(),
+            targets: &[],
+            dt: 0.0,
+            steps: 0,
+            bodies: 0,
+            rows: 0,
+            redundant_rows: 0,
+            factor_entries: 0,
+            step_ms,
+            cpu_ms,
+            accurate_cpu_ms: None,
+            stages_ms: StageTimes::default(),
+            joint_error_m: 0.0,
+            displacement_m: 0.0,
+            overlap_m: 0.0,
+            overlap_at_end_m: 0.0,
+            total_cpu_s: 0.0,
+            energy_drift: 0.0,
+            energy_rise: 0.0,
+            joint_iterations: 0.0,
+            iteration_cpu_ms: None,
+            failed_steps: 0,
+            deterministic: true,
+            state_hash: String::new(),
+        }
+    }
+}
+
 /// One repeat.
 struct Repeat {
     record: Record,
@@ -113,13 +147,15 @@ struct Repeat {
     state_hash: u64,
 }
 
-/// Measures a scene; `None` if the user does not want to wait.
+/// Measures a scene by a method, or by that of the command line; `None` if the user does not want to wait.
 pub fn measure(
     source: &mut Source,
     case: Option<&'static Case>,
+    method: Option<Method>,
     options: &BenchOptions,
 ) -> Result<Option<Measured>, Failure> {
     let label = match case {
+        Some(case) if method == Some(Method::Reduced) => format!("{}, reduced", case.label()),
         Some(case) => case.label(),
         None => label(&source.name, options.settings.iter().map(|(key, value)| (key.as_str(), *value))),
     };
@@ -130,7 +166,8 @@ pub fn measure(
     let mut repeats = Vec::new();
     for number in 0..u64::from(options.repeats) {
         let mut world = source.build()?;
-        let params = StepParams { clock: Some(time::seconds), ..options.stepping.solving.params(schedule.dt) };
+        let mut params = StepParams { clock: Some(time::seconds), ..options.stepping.solving.params(schedule.dt) };
+        params.method = method.unwrap_or(params.method);
         let mut scratch = Scratch::default();
         let mut repeat = Repeat {
             record: Record::start(&world),

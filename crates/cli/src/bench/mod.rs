@@ -1,5 +1,6 @@
 //! `linkwork bench`: time per step, and whether the targets are met.
 
+mod algorithms;
 mod baseline;
 mod cases;
 mod duel;
@@ -16,7 +17,8 @@ use crate::report::whole_or_real;
 use crate::source::Source;
 use crate::table::{figure, table};
 use baseline::{Baseline, Entry, Quantity};
-use cases::{CASES, Case, RELATIONS};
+use cases::{CASES, Case, REDUCED, RELATIONS};
+use linkwork::Method;
 use measure::Measured;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -46,20 +48,28 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
     }
     let mut plan = plan(options)?;
     let mut results: Vec<Measured> = Vec::new();
-    for (source, case) in &mut plan {
-        match measure::measure(source, *case, options)? {
+    for (source, case, method) in &mut plan {
+        match measure::measure(source, *case, *method, options)? {
             Some(measured) => results.push(measured),
             None => break,
         }
     }
-    let systems = if wants_particles(options) { particles::SYSTEMS } else { &[] };
+    let named = |name: &str| options.scenes.is_empty() || options.scenes.iter().any(|scene| scene == name);
+    let algorithms = if named(algorithms::NAME) { algorithms::ALGORITHMS } else { &[] };
+    for case in algorithms {
+        match algorithms::measure(case, options)? {
+            Some(measured) => results.push(measured),
+            None => break,
+        }
+    }
+    let systems = if named(particles::NAME) { particles::SYSTEMS } else { &[] };
     for case in systems {
         match particles::measure(case, options)? {
             Some(measured) => results.push(measured),
             None => break,
         }
     }
-    let wanted = plan.len() + systems.len();
+    let wanted = plan.len() + algorithms.len() + systems.len();
     if results.len() < wanted {
         let _ = writeln!(std::io::stderr(), "interrupted after {} of {wanted} scenes", results.len());
     }
@@ -88,28 +98,33 @@ fn keep_and_compare(now: &Baseline, before: Option<&Baseline>, options: &BenchOp
     if worse { Err(Failure::told()) } else { Ok(()) }
 }
 
-/// Whether systems of particles by themselves are measured: with the whole table of targets, or by their name.
-fn wants_particles(options: &BenchOptions) -> bool {
-    options.scenes.is_empty() || options.scenes.iter().any(|scene| scene == particles::NAME)
-}
+/// A scene to be measured, the line of the table it is, and the method that the line asks for.
+type Planned = (Source, Option<&'static Case>, Option<Method>);
 
 /// What is measured: the table of targets or the part of it that concerns the scenes named, or these as they are.
-fn plan(options: &BenchOptions) -> Result<Vec<(Source, Option<&'static Case>)>, Failure> {
-    let of_case = |case: &'static Case| Ok((case.source()?, Some(case)));
+fn plan(options: &BenchOptions) -> Result<Vec<Planned>, Failure> {
+    let of_case = |case: &'static Case| Ok((case.source()?, Some(case), None));
+    let of_reduced = |case: &'static Case| Ok((case.source()?, Some(case), Some(Method::Reduced)));
     if options.scenes.is_empty() {
-        return CASES.iter().map(of_case).collect();
+        return CASES.iter().map(of_case).chain(REDUCED.iter().map(of_reduced)).collect();
     }
     let as_in_the_table = options.settings.is_empty() && options.stepping.dt.is_none();
+    let is_reduced = options.stepping.solving.method.method() == Method::Reduced;
+    let by_themselves = [algorithms::NAME, particles::NAME];
     let mut plan = Vec::new();
-    for scene in options.scenes.iter().filter(|scene| *scene != particles::NAME) {
-        let cases: Vec<&'static Case> = CASES.iter().filter(|case| as_in_the_table && case.scene == scene).collect();
-        for case in &cases {
-            plan.push(of_case(case)?);
-        }
+    for scene in options.scenes.iter().filter(|scene| !by_themselves.contains(&scene.as_str())) {
+        let wanted = |case: &&'static Case| as_in_the_table && case.scene == scene;
+        let own: Vec<Planned> =
+            REDUCED.iter().filter(wanted).filter(|_| is_reduced).map(of_reduced).collect::<Result<_, Failure>>()?;
+        let cases: Vec<Planned> = match own.is_empty() {
+            true => CASES.iter().filter(wanted).map(of_case).collect::<Result<_, Failure>>()?,
+            false => own,
+        };
         if cases.is_empty() {
             let chosen = SceneOptions { scene: scene.clone(), settings: options.settings.clone() };
-            plan.push((Source::find(&chosen)?, None));
+            plan.push((Source::find(&chosen)?, None, None));
         }
+        plan.extend(cases);
     }
     Ok(plan)
 }

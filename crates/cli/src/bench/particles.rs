@@ -1,7 +1,7 @@
 //! Systems of particles by themselves, measured like scenes: `linkwork bench particles`.
 
 use super::cases::Target;
-use super::measure::{Measured, Spread, StageTimes};
+use super::measure::{Measured, Spread};
 use crate::args::BenchOptions;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -92,34 +92,18 @@ pub fn measure(case: &SystemCase, options: &BenchOptions) -> Result<Option<Measu
     }
     progress.finish();
     let rows = (case.build)().map_err(told)?.constraints().count();
+    let measured = Measured::of_times(case.label, NAME, Spread::of(wall), Spread::of(cpu));
     Ok(Some(Measured {
-        label: case.label.to_owned(),
-        scene: NAME.to_owned(),
-        parameters: Vec::new(),
         targets: case.targets,
         dt: case.dt,
         steps: case.steps,
         bodies: count,
         // where nothing is held, times are compared by the number of particles
         rows: if rows > 0 { rows } else { count },
-        redundant_rows: 0,
-        factor_entries: 0,
-        step_ms: Spread::of(wall),
-        cpu_ms: Spread::of(cpu),
-        accurate_cpu_ms: None,
-        stages_ms: StageTimes::default(),
         joint_error_m: error,
-        displacement_m: 0.0,
-        overlap_m: 0.0,
-        overlap_at_end_m: 0.0,
-        total_cpu_s: 0.0,
-        energy_drift: 0.0,
-        energy_rise: 0.0,
         joint_iterations: iterations as f64 / (case.steps * u64::from(options.repeats)) as f64,
-        iteration_cpu_ms: None,
-        failed_steps: 0,
         deterministic: ends.windows(2).all(|pair| pair[0] == pair[1]),
-        state_hash: String::new(),
+        ..measured
     }))
 }
 

@@ -20,8 +20,12 @@ fn impossible_numbers_are_refused() {
     }
     linkwork(&["run", "tree", "--dt", "1", "--duration", "0.5"]).exits_with(2).says("shorter than one step");
     linkwork(&["run", "tree", "--dt", "1e-8", "--duration", "1e6"]).exits_with(2).says("steps, more than");
-    let events = ["run", "top", "--stepper", "events", "--method", "reduced"];
-    linkwork(&events).exits_with(2).says("--method reduced has no effect with --stepper events");
+    let events = ["run", "top", "--stepper", "events", "--method", "iterative"];
+    linkwork(&events).exits_with(2).says("--method iterative has no effect with --stepper events");
+    for option in ["--sleep", "--shock"] {
+        let events = ["run", "top", "--stepper", "events", option];
+        linkwork(&events).exits_with(2).says(&format!("{option} has no effect with --stepper events"));
+    }
     linkwork(&["bench", "top", "--repeats", "0"]).exits_with(2);
     linkwork(&["bench", "--set", "bodies=1"]).exits_with(2);
 }

@@ -55,6 +55,8 @@ pub(crate) struct ContactReport {
     pub jammed: Option<(u32, u32)>,
     /// Two bodies of an island that the solver asked for refused.
     pub refused: Option<(u32, u32)>,
+    /// Two bodies that touch with rolling friction that is not felt.
+    pub rolls_freely: Option<(u32, u32)>,
 }
 
 /// Bodies and mechanisms that touch each other.

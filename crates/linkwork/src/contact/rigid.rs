@@ -91,16 +91,12 @@ pub(super) fn solve(
     work.first.clear();
     work.first.extend(problem.entries.iter().map(|e| e.impulse));
     // the last impulses, unless none at all are better
-    let warm = state_of(problem, z, &work.mobility, &work.target, lagged);
-    work.last.clear();
-    work.last.extend(problem.entries.iter().map(|e| e.impulse));
-    problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
-    let nothing = state_of(problem, z, &work.mobility, &work.target, lagged);
-    let cold = nothing < warm;
-    let mut residual = nothing;
-    if !cold {
-        problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
-        residual = state_of(problem, z, &work.mobility, &work.target, lagged);
+    let nothing = state_without(problem, z, &work.mobility, &work.target, lagged);
+    problem.entries.iter_mut().zip(&work.first).for_each(|(e, p)| e.impulse = *p);
+    let mut residual = state_of(problem, z, &work.mobility, &work.target, lagged);
+    let cold = nothing < residual;
+    if cold {
+        residual = state_without(problem, z, &work.mobility, &work.target, lagged);
     }
     work.best.clear();
     work.best.extend(problem.entries.iter().map(|e| e.impulse));
@@ -178,6 +174,12 @@ pub(super) fn solve(
 /// Joints are linear: nothing is lost if they start harder.
 fn hardness(entry: &Entry) -> f64 {
     if matches!(entry.law, Law::Joint(_)) { JOINT_HARDNESS } else { 1.0 }
+}
+
+/// The same without impulses.
+fn state_without(problem: &mut Problem, z: &mut Vec<f64>, mobility: &[f64], target: &[f64], lagged: bool) -> f64 {
+    problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
+    state_of(problem, z, mobility, target, lagged)
 }
 
 /// Makes z and the velocities those of the present impulses; returns the residual.

@@ -66,7 +66,8 @@ impl<'w> Stage<'w> {
         let count = world.bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
         let mut units = vec![Unit::Outside; count];
         scratch.free().iter().for_each(|&slot| units[slot as usize] = Unit::Free);
-        for (m, mechanism) in scratch.mechanisms_mut().iter().enumerate() {
+        for (m, mechanism) in scratch.mechanisms_mut().iter_mut().enumerate() {
+            mechanism.method = params.method;
             for (k, &slot) in mechanism.movable_bodies().iter().enumerate() {
                 units[slot as usize] = Unit::Of(m, k);
             }
@@ -152,6 +153,10 @@ impl<'w> Stage<'w> {
             for touch in collisions.look_ahead(manifold, &a, &b, NEAR).iter() {
                 for &(position, gap) in touch.points.iter().filter(|(_, gap)| *gap <= TOUCH) {
                     deepest = deepest.max(-gap);
+                    let material = &manifold.material;
+                    if material.rolling > 0.0 || material.spinning > 0.0 {
+                        self.report.rolls_freely = self.report.rolls_freely.or(Some((manifold.a, manifold.b)));
+                    }
                     let what = What::Contact(Point::new(*manifold, touch.normal, position, &a, &b));
                     pushes.push(Push { gap, ..Push::new(Some(manifold.a), Some(manifold.b), what) });
                 }

@@ -116,6 +116,12 @@ impl Mechanism {
 
     /// Linear and angular accelerations of the movable bodies where they are, in world axes.
     pub(crate) fn accelerations(&mut self) -> Vec<(DVec3, DVec3)> {
+        self.expect_values(0.0);
+        self.accelerations_in_tree().unwrap_or_else(|| self.accelerations_by_multipliers())
+    }
+
+    /// The same by the direct method, which finds the forces of the joints with them.
+    pub(super) fn accelerations_by_multipliers(&mut self) -> Vec<(DVec3, DVec3)> {
         self.reserve_slopes(1);
         self.expect_values(0.0);
         self.slope_into(0, false);

@@ -10,6 +10,9 @@ impl Mechanism {
     /// Changes of velocity (by world slot: linear, angular) that unit impulses along rows bring about, joints answering. A row acts
     /// on a body (local index) as its first or second. [`Mechanism::accelerations`] must have been asked for at these poses.
     pub(crate) fn response_to(&mut self, pushes: &[(Row, usize, bool)]) -> Vec<(u32, DVec3, DVec3)> {
+        if let Some(found) = self.response_in_tree(pushes) {
+            return found;
+        }
         let mut impulses = vec![[0.0; 6]; self.layout.movable];
         for (row, k, is_b) in pushes {
             let hat = self.hat_row(row, *k, *is_b);
@@ -34,7 +37,7 @@ impl Mechanism {
     pub(crate) fn finish_events(&mut self, h: f64, params: &StepParams) -> Advance {
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);
-        self.accelerations();
+        self.accelerations_by_multipliers();
         self.remember_impulses(None);
         for k in 0..self.layout.movable {
             self.acceleration[k] = Default::default();

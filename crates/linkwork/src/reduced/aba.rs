@@ -88,9 +88,15 @@ fn load_link(model: &Model, data: &mut Data, k: usize, link: &Link, external: &[
 /// Momentum of a link about its point.
 #[inline(always)]
 pub(crate) fn momentum(link: &Link, at: &LinkData) -> Force6 {
+    inertia_times(link, at, at.v)
+}
+
+/// The inertia of a link by itself times a motion, both at its point.
+#[inline(always)]
+pub(crate) fn inertia_times(link: &Link, at: &LinkData, m: Motion6) -> Force6 {
     let lever = at.lever();
-    let linear = (at.v.v + at.v.w.cross(lever)) * link.mass;
-    let spin = at.placed.r * (link.moments * (at.placed.r.transpose() * at.v.w));
+    let linear = (m.v + m.w.cross(lever)) * link.mass;
+    let spin = at.placed.r * (link.moments * (at.placed.r.transpose() * m.w));
     Force6::new(spin + lever.cross(linear), linear)
 }
 

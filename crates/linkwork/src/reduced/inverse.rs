@@ -1,7 +1,8 @@
 //! Inverse dynamics (recursive Newton–Euler), the mass matrix (composite rigid bodies), Jacobians, momentum.
 
-use super::aba::{momentum, rigid};
+use super::aba::{inertia_times, momentum, rigid};
 use super::kinematics::{Data, carrier_acceleration, drive, place};
+use super::mass::composites;
 use super::model::{Model, NONE};
 use super::spatial::{Force6, Motion6};
 use crate::math::Wrench;
@@ -27,7 +28,7 @@ pub(crate) fn rnea_driven(model: &Model, data: &mut Data, acceleration: &[f64], 
         }
         data.links[k].a = a;
         let at = &data.links[k];
-        let mut p = rigid(link, at).times(a) + at.v.cross_force(momentum(link, at));
+        let mut p = inertia_times(link, at, a) + at.v.cross_force(momentum(link, at));
         let outer = external.get(k).copied().unwrap_or_default();
         let force = model.weight[k] + outer.force;
         p -= Force6::new(outer.torque + at.lever().cross(force), force);
@@ -65,13 +66,11 @@ pub fn crba(model: &Model, data: &mut Data, q: &[f64]) {
 /// inertias stay as they are.
 pub(crate) fn crba_placed(model: &Model, data: &mut Data, matrix: &mut [f64]) {
     let n = model.rates();
-    data.composite.clear();
-    data.composite.extend(model.links.iter().zip(&data.links).map(|(link, at)| rigid(link, at)));
+    let mut composite = std::mem::take(&mut data.composite);
+    composites(model, data, &mut composite);
+    data.composite = composite;
     for (k, link) in model.links.iter().enumerate().rev() {
-        let (ia, r) = (data.composite[k], data.links[k].r);
-        if link.parent != NONE {
-            data.composite[link.parent as usize] += ia.carried(r);
-        }
+        let ia = data.composite[k];
         for i in link.v as usize..link.v as usize + link.rates as usize {
             let mut f = ia.times(data.s[i]);
             for j in link.v as usize..=i {

@@ -83,20 +83,6 @@ pub struct Data {
 }
 
 impl Data {
-    /// The same numbers as another of the same model, in the memory at hand.
-    pub(crate) fn copy_from(&mut self, other: &Data) {
-        self.links.clone_from(&other.links);
-        self.s.clone_from(&other.s);
-        self.u.clone_from(&other.u);
-        self.d.clone_from(&other.d);
-        self.e.clone_from(&other.e);
-        self.composite.clone_from(&other.composite);
-        self.outside.clone_from(&other.outside);
-        self.acceleration.clone_from(&other.acceleration);
-        self.force.clone_from(&other.force);
-        self.mass_matrix.clone_from(&other.mass_matrix);
-    }
-
     /// Memory for a model.
     pub fn new(model: &Model) -> Data {
         Data {
@@ -286,6 +272,31 @@ pub(crate) fn carrier_acceleration(model: &Model, data: &Data, link: &Link, at: 
     // moves and turns steadily: a standing point sees other parts of it pass
     let (_, motion) = &data.outside[link.other as usize - model.movable];
     Motion6::new(DVec3::ZERO, -motion.w.cross(motion.v))
+}
+
+/// Accelerations of all links from those of the joints, at driven velocities.
+pub(crate) fn set_accelerations(model: &Model, data: &mut Data, acceleration: &[f64]) {
+    for (k, link) in model.links.iter().enumerate() {
+        let at = &data.links[k];
+        let mut a = carrier_acceleration(model, data, link, at) + at.c;
+        let rates = link.v as usize..link.v as usize + link.rates as usize;
+        for (s, x) in data.s[rates.clone()].iter().zip(&acceleration[rates]) {
+            a += *s * *x;
+        }
+        data.links[k].a = a;
+    }
+}
+
+/// Velocities from rates, at the present columns; biases stay those of others.
+pub(crate) fn set_velocities(model: &Model, data: &mut Data, v: &[f64]) {
+    for (k, link) in model.links.iter().enumerate() {
+        let mut own = carrier_velocity(model, data, link, &data.links[k]);
+        let rates = link.v as usize..link.v as usize + link.rates as usize;
+        for (s, r) in data.s[rates.clone()].iter().zip(&v[rates]) {
+            own += *s * *r;
+        }
+        data.links[k].v = own;
+    }
 }
 
 /// Velocities and biases from rates, at the present columns.

@@ -6,23 +6,16 @@
 //! (NᵀHN) z̈ = Nᵀ(τ − bias(q, q̇, a_p)), a = a_p + N z̈, where J a_p = −J̇q̇. A structure that cannot move has none at all.
 //! The forces follow from Jᵀλ = bias(q, q̇, a) − τ; of rows that others imply they are zero.
 
+use super::closing::{Closing, Part, acceleration, link_of, motion};
 use super::inverse::rnea_driven;
 use super::kinematics::{Data, carrier_acceleration};
+use super::mass::composites;
 use super::model::{Model, NONE};
-use super::spatial::{Force6, Motion6};
+use super::spatial::{Force6, Inertia6, Motion6};
+use crate::joint::MAX_ROWS;
 use crate::joint::rows::Row;
-use crate::joint::{JointModel, MAX_ROWS, Motion};
-use crate::math::{Placed, Wrench};
+use crate::math::Wrench;
 use glam::DVec3;
-
-/// A joint that closes a loop, with the numbers of its bodies.
-#[derive(Clone)]
-pub(crate) struct Closing {
-    pub a: u32,
-    pub b: u32,
-    pub model: JointModel,
-    pub rows: usize,
-}
 
 /// A row after elimination: one at its own column, the rest at later ones.
 #[derive(Clone, Copy)]
@@ -36,18 +29,39 @@ struct Pivot {
 /// An entry below this part of the row's largest, after others were taken out, is rounding.
 const IMPLIED: f64 = 1e-6;
 
-/// Entries that are all below this part of what could have stood there are rounding from the start.
-const ROUNDING: f64 = 1e-10;
+/// Entries that are all below this part of what could have stood there are rounding from the start: axes of a flat linkage are
+/// parallel no better than its joints are closed, and what pivots add to them stays far below [`IMPLIED`].
+const ROUNDING: f64 = 1e-8;
 
-/// A rate on the way around a loop: its column at the centre of mass of the closing joint's body on that side, and its lengths.
+/// What is left of an entry that cancels, as a part of what could stand in its row.
+const DUST: f64 = 4.0 * f64::EPSILON;
+
+/// A rate on the way around a loop: its column at the centre of mass of the closing joint's body on that side.
 #[derive(Clone, Copy)]
 struct Step {
     rate: u32,
     is_a: bool,
     s: Motion6,
-    linear: f64,
-    angular: f64,
 }
+
+/// A column while a row is eliminated.
+#[derive(Clone, Copy)]
+struct Column {
+    /// Of the row at hand.
+    value: f64,
+    /// The row in which it was last touched.
+    touched_in: u32,
+    /// The pivot in it, or none.
+    pivot: u32,
+    /// How many loops it is a part of.
+    loops: u32,
+}
+
+const UNTOUCHED: Column = Column { value: 0.0, touched_in: NONE, pivot: NONE, loops: 0 };
+
+/// An entry may be the pivot of its row if it has so much of the largest one: of these the one of the fewest loops is, so that a
+/// crank on which many legs turn stays free, and what is eliminated in one leg is not felt in the others.
+const PIVOT: f64 = 0.1;
 
 /// The loops of a tree and the elimination of their rows.
 #[derive(Clone, Default)]
@@ -59,19 +73,32 @@ pub(crate) struct Loops {
     /// What was taken out of each row: pivots with factors, by row.
     taken: Vec<(u32, f64)>,
     taken_of: Vec<(u32, u32)>,
-    /// The pivot of each column, or none.
-    pivot_of: Vec<u32>,
+    /// Rows at the poses of the elimination.
+    parts: Vec<Part>,
+    held: Vec<Row>,
+    columns: Vec<Column>,
+    /// Whether loops are counted by column.
+    counted: bool,
     pub free: Vec<u32>,
-    /// N by free rate: a vector of all rates each.
+    /// The place of each column among the free ones, or none.
+    place_of: Vec<u32>,
+    /// Places among the free rates of those that others depend on, and N without its unit entries for these: a vector of all
+    /// rates each. A rate that nothing depends on, as those of a floating base, moves by itself.
+    leading: Vec<u32>,
     null: Vec<f64>,
-    work: Vec<f64>,
     touched: Vec<u32>,
-    /// The row in which each column was last touched.
-    touched_in: Vec<u32>,
-    next: Vec<u32>,
+    work: Vec<f64>,
+    /// Pivots that the row in work has yet to take out, a bit each.
+    pending: Vec<u64>,
     path: Vec<Step>,
+    /// The longest columns on it: linear, and angular on both sides.
+    reach: [f64; 3],
+    /// What could stand in the row in work, and what does.
+    row_size: (f64, f64),
     /// NᵀHN at the poses of the elimination, once somebody needed it.
     mass: Option<Vec<f64>>,
+    composite: Vec<Inertia6>,
+    momenta: Vec<Force6>,
     /// Whether the poses are others than those of the elimination: whoever needs it has it made then.
     pub stale: bool,
     y: Vec<f64>,
@@ -84,27 +111,29 @@ pub(crate) struct Loops {
 
 impl Loops {
     pub fn new(closing: Vec<Closing>, rates: usize) -> Self {
-        let rows = closing.iter().map(|c| c.rows).sum();
+        let rows = closing.iter().map(Closing::rows).sum();
         Loops {
             closing,
             rows,
-            pivot_of: vec![NONE; rates],
+            columns: vec![UNTOUCHED; rates],
+            place_of: vec![NONE; rates],
+            pending: vec![0; rates.div_ceil(64)],
             work: vec![0.0; rates],
-            touched_in: vec![NONE; rates],
             residual: vec![0.0; rows],
             multipliers: vec![0.0; rows],
             ..Loops::default()
         }
     }
 
-    /// The same elimination as of another of the same loops, in the memory at hand.
+    /// The same elimination as of another of the same loops, in the memory at hand; its rows are not.
     pub fn copy_from(&mut self, other: &Loops) {
         self.pivots.clone_from(&other.pivots);
         self.entries.clone_from(&other.entries);
         self.taken.clone_from(&other.taken);
         self.taken_of.clone_from(&other.taken_of);
-        self.pivot_of.clone_from(&other.pivot_of);
         self.free.clone_from(&other.free);
+        self.place_of.clone_from(&other.place_of);
+        self.leading.clone_from(&other.leading);
         self.null.clone_from(&other.null);
         self.multipliers.clone_from(&other.multipliers);
         self.mass.clone_from(&other.mass);
@@ -117,121 +146,172 @@ impl Loops {
         self.entries.clear();
         self.taken.clear();
         self.taken_of.clear();
-        self.pivot_of.fill(NONE);
-        self.touched_in.fill(NONE);
+        self.columns.iter_mut().for_each(|c| *c = Column { loops: c.loops, ..UNTOUCHED });
         self.stale = false;
         self.mass = None;
+        self.parts.clear();
+        self.held.clear();
         let mut row = 0;
-        let all = std::mem::take(&mut self.closing);
-        for closing in &all {
-            let (a, b) = (placed(model, data, closing.a), placed(model, data, closing.b));
-            let mut rows = [Row::default(); MAX_ROWS];
-            closing.model.rows(&a, &b, &mut rows);
-            self.path.clear();
-            let Loops { path, .. } = self;
-            between(model, data, (closing.a, a.x), (closing.b, b.x), |rate, is_a, s| {
-                path.push(Step { rate: rate as u32, is_a, s, linear: s.v.length(), angular: s.w.length() });
-            });
-            for r in rows.iter().take(closing.rows) {
-                self.touched.clear();
-                let Loops { work, touched, touched_in, path, .. } = self;
-                let (lin, ang_a, ang_b) = (r.lin.length(), r.ang_a.length(), r.ang_b.length());
-                // entries may all be rounding, of a row across the plane of a flat linkage: what could have stood there counts
-                let (mut size, mut found) = (0.0_f64, 0.0_f64);
-                for step in path.iter() {
-                    let value = match step.is_a {
-                        true => (-r.lin).dot(step.s.v) + r.ang_a.dot(step.s.w),
-                        false => r.lin.dot(step.s.v) + r.ang_b.dot(step.s.w),
-                    };
-                    size = size.max(lin * step.linear + if step.is_a { ang_a } else { ang_b } * step.angular);
-                    found = found.max(value.abs());
-                    work[step.rate as usize] = value;
-                    touched.push(step.rate);
-                    touched_in[step.rate as usize] = row as u32;
-                }
-                if found <= ROUNDING * size {
-                    // whatever is taken out of it, nothing but rounding is left
-                    touched.iter().for_each(|&c| work[c as usize] = 0.0);
-                    self.taken_of.push((self.taken.len() as u32, self.taken.len() as u32));
-                } else {
-                    self.eliminate_row(row, size);
-                }
-                row += 1;
+        for closing in &self.closing {
+            closing.write(model, data, row, &mut self.parts, &mut self.held);
+            row += closing.rows() as u32;
+        }
+        if !std::mem::replace(&mut self.counted, true) {
+            for part in &self.parts {
+                let columns = &mut self.columns;
+                between(model, data, (part.a, part.xa), (part.b, part.xb), |rate, _, _| columns[rate].loops += 1);
             }
         }
-        self.closing = all;
-        self.free = (0..model.rates() as u32).filter(|&c| self.pivot_of[c as usize] == NONE).collect();
+        for k in 0..self.parts.len() {
+            let part = self.parts[k];
+            self.walk(model, data, &part);
+            // a coupling adds up the parts of its coordinates
+            let is_first = k == 0 || self.parts[k - 1].row != part.row;
+            let is_last = self.parts.get(k + 1).is_none_or(|next| next.row != part.row);
+            for (row, at) in (part.row as usize..).zip(part.first as usize..part.last as usize) {
+                if is_first {
+                    self.touched.clear();
+                    self.row_size = (0.0, 0.0);
+                }
+                let held = self.held[at];
+                self.write_row(row, &held);
+                if is_last {
+                    self.finish_row(row);
+                }
+            }
+        }
         self.find_null_space(model.rates());
     }
 
-    /// Takes earlier pivots out of the row in `work`; what is left below a small part of `size` is rounding.
-    fn eliminate_row(&mut self, row: usize, size: f64) {
-        let first = self.taken.len() as u32;
-        // pivots in their order: what one brings in, a later one takes out
-        let mut next = std::mem::take(&mut self.next);
-        next.clear();
-        next.extend(self.touched.iter().map(|&c| self.pivot_of[c as usize]).filter(|&p| p != NONE));
-        next.sort_unstable_by(|a, b| b.cmp(a));
-        while let Some(p) = next.pop() {
-            if next.last() == Some(&p) {
-                continue;
+    /// Finds the rates on the way between the bodies of a closing joint.
+    fn walk(&mut self, model: &Model, data: &Data, part: &Part) {
+        let Loops { path, reach, .. } = self;
+        path.clear();
+        *reach = [0.0; 3];
+        between(model, data, (part.a, part.xa), (part.b, part.xb), |rate, is_a, s| {
+            path.push(Step { rate: rate as u32, is_a, s });
+            reach[0] = reach[0].max(s.v.length_squared());
+            let angular = &mut reach[if is_a { 1 } else { 2 }];
+            *angular = angular.max(s.w.length_squared());
+        });
+        reach.iter_mut().for_each(|r| *r = r.sqrt());
+    }
+
+    /// Adds what a row says about the rates on its way to the row in `work`.
+    fn write_row(&mut self, row: usize, r: &Row) {
+        let Loops { columns, touched, path, .. } = self;
+        let (mut size, mut found) = self.row_size;
+        let [linear, on_a, on_b] = self.reach;
+        size = size.max(r.lin.length() * linear + (r.ang_a.length() * on_a).max(r.ang_b.length() * on_b));
+        for step in path.iter() {
+            let value = match step.is_a {
+                true => (-r.lin).dot(step.s.v) + r.ang_a.dot(step.s.w),
+                false => r.lin.dot(step.s.v) + r.ang_b.dot(step.s.w),
+            };
+            found = found.max(value.abs());
+            let column = &mut columns[step.rate as usize];
+            if column.touched_in != row as u32 {
+                (column.touched_in, column.value) = (row as u32, 0.0);
+                touched.push(step.rate);
             }
-            let pivot = self.pivots[p as usize];
-            let factor = self.work[pivot.column as usize];
-            if factor == 0.0 {
-                continue;
-            }
-            self.taken.push((p, factor));
-            self.work[pivot.column as usize] = 0.0;
-            for e in pivot.entries.0..pivot.entries.1 {
-                let (column, value) = self.entries[e as usize];
-                if self.touched_in[column as usize] != row as u32 {
-                    self.touched_in[column as usize] = row as u32;
-                    self.touched.push(column);
-                    self.work[column as usize] = 0.0;
-                    let q = self.pivot_of[column as usize];
-                    if q != NONE {
-                        let at = next.partition_point(|&x| x > q);
-                        next.insert(at, q);
-                    }
-                }
-                self.work[column as usize] -= factor * value;
-            }
+            column.value += value;
         }
-        self.next = next;
-        self.taken_of.push((first, self.taken.len() as u32));
-        let best = self
-            .touched
-            .iter()
-            .copied()
-            .max_by(|&a, &b| self.work[a as usize].abs().total_cmp(&self.work[b as usize].abs()).then(b.cmp(&a)));
-        if let Some(column) = best
-            && self.work[column as usize].abs() > IMPLIED * size
-        {
-            let scale = 1.0 / self.work[column as usize];
-            let begin = self.entries.len() as u32;
-            self.touched.sort_unstable();
-            for &c in &self.touched {
-                if c != column && self.work[c as usize] != 0.0 {
-                    self.entries.push((c, self.work[c as usize] * scale));
-                }
-            }
-            self.pivot_of[column as usize] = self.pivots.len() as u32;
-            let entries = (begin, self.entries.len() as u32);
-            self.pivots.push(Pivot { column, row: row as u32, scale, entries });
-        }
-        for &c in &self.touched {
-            self.work[c as usize] = 0.0;
+        self.row_size = (size, found);
+    }
+
+    /// Eliminates the row at hand, unless all of it is rounding, as of a row across the plane of a flat linkage: what could have
+    /// stood there counts.
+    fn finish_row(&mut self, row: usize) {
+        let (size, found) = self.row_size;
+        if found <= ROUNDING * size {
+            self.taken_of.push((self.taken.len() as u32, self.taken.len() as u32));
+        } else {
+            self.eliminate_row(row, size);
         }
     }
 
+    /// Takes earlier pivots out of the row at hand; what is left below a small part of `size` is rounding.
+    fn eliminate_row(&mut self, row: usize, size: f64) {
+        let first = self.taken.len() as u32;
+        let Loops { columns, touched, pending, pivots, entries, taken, .. } = self;
+        let await_pivot = |pending: &mut [u64], p: u32| {
+            if p != NONE {
+                pending[p as usize / 64] |= 1 << (p % 64);
+            }
+        };
+        touched.iter().for_each(|&column| await_pivot(pending, columns[column as usize].pivot));
+        // pivots in their order: what one brings in, a later one takes out
+        let mut at = 0;
+        while 64 * at < pivots.len() {
+            if pending[at] == 0 {
+                at += 1;
+                continue;
+            }
+            let p = 64 * at + pending[at].trailing_zeros() as usize;
+            pending[at] &= pending[at] - 1;
+            let pivot = pivots[p];
+            let factor = std::mem::take(&mut columns[pivot.column as usize].value);
+            if factor.abs() <= DUST * size {
+                continue;
+            }
+            taken.push((p as u32, factor));
+            for &(column, value) in &entries[pivot.entries.0 as usize..pivot.entries.1 as usize] {
+                let entry = &mut columns[column as usize];
+                if entry.touched_in != row as u32 {
+                    (entry.touched_in, entry.value) = (row as u32, 0.0);
+                    touched.push(column);
+                    await_pivot(pending, entry.pivot);
+                }
+                entry.value -= factor * value;
+            }
+        }
+        self.taken_of.push((first, taken.len() as u32));
+        let largest = touched.iter().fold(0.0_f64, |m, &c| m.max(columns[c as usize].value.abs()));
+        if largest > IMPLIED * size {
+            let (mut best, mut least) = (NONE, (u32::MAX, 0.0));
+            for &c in touched.iter() {
+                let column = &columns[c as usize];
+                let x = column.value.abs();
+                if x >= PIVOT * largest && (column.loops < least.0 || column.loops == least.0 && x > least.1) {
+                    (best, least) = (c, (column.loops, x));
+                }
+            }
+            let scale = 1.0 / columns[best as usize].value;
+            let begin = entries.len() as u32;
+            for &column in touched.iter().filter(|c| **c != best) {
+                let value = columns[column as usize].value;
+                if value.abs() > DUST * size {
+                    entries.push((column, value * scale));
+                }
+            }
+            columns[best as usize].pivot = pivots.len() as u32;
+            pivots.push(Pivot { column: best, row: row as u32, scale, entries: (begin, entries.len() as u32) });
+        }
+    }
+
+    /// Finds the free rates and what they bring about.
     fn find_null_space(&mut self, rates: usize) {
+        self.free.clear();
+        for column in 0..rates as u32 {
+            let is_free = self.columns[column as usize].pivot == NONE;
+            self.place_of[column as usize] = if is_free { self.free.len() as u32 } else { NONE };
+            if is_free {
+                self.free.push(column);
+            }
+        }
+        self.leading.clear();
+        let columns = &mut self.columns;
+        columns.iter_mut().for_each(|c| c.touched_in = NONE);
+        self.entries.iter().for_each(|&(column, _)| columns[column as usize].touched_in = 0);
+        let leads = |j: &u32| columns[self.free[*j as usize] as usize].touched_in == 0;
+        self.leading.extend((0..self.free.len() as u32).filter(leads));
         self.null.clear();
-        self.null.resize(self.free.len() * rates, 0.0);
-        for (j, &free) in self.free.iter().enumerate() {
-            let column = &mut self.null[j * rates..(j + 1) * rates];
-            column[free as usize] = 1.0;
+        self.null.resize(self.leading.len() * rates, 0.0);
+        for (&j, column) in self.leading.iter().zip(self.null.chunks_exact_mut(rates.max(1))) {
+            let own = self.free[j as usize] as usize;
+            column[own] = 1.0;
             back_substitute(&self.pivots, &self.entries, None, column);
+            column[own] = 0.0;
         }
     }
 
@@ -261,7 +341,6 @@ impl Loops {
             }
             self.y.push(y);
         }
-        self.work.fill(0.0);
         self.multipliers.fill(0.0);
         for (k, p) in self.pivots.iter().enumerate().rev() {
             let force = self.y[k] * p.scale;
@@ -277,9 +356,8 @@ impl Loops {
     pub fn errors(&mut self, model: &Model, data: &Data) -> f64 {
         let mut k = 0;
         for c in &self.closing {
-            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
-            c.model.error(&a, &b, 0.0, &mut self.residual[k..k + c.rows]);
-            k += c.rows;
+            c.errors(model, data, &mut self.residual[k..k + c.rows()]);
+            k += c.rows();
         }
         crate::math::max_abs(self.residual.iter().copied())
     }
@@ -292,27 +370,20 @@ impl Loops {
         self.residual = right;
     }
 
-    /// Makes rates close the loops, with the motions of what is outside; `data` is driven with them.
+    /// Makes rates close the loops, with the motions of what is outside; `data` moves with them, where rows were eliminated.
     pub fn velocity_correction(&mut self, model: &Model, data: &Data, change: &mut [f64]) {
-        let mut k = 0;
         let mut right = std::mem::take(&mut self.residual);
-        for c in &self.closing {
-            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
-            let (ua, ub) = (motion(model, data, c.a), motion(model, data, c.b));
-            let mut rows = [Row::default(); MAX_ROWS];
-            c.model.rows(&a, &b, &mut rows);
-            for r in rows.iter().take(c.rows) {
-                right[k] = -r.velocity(&ua, &ub);
-                k += 1;
-            }
+        right.fill(0.0);
+        for part in &self.parts {
+            let (ua, ub) = (motion(model, data, part.a), motion(model, data, part.b));
+            part.each(&self.held, |row, r| right[row] -= r.velocity(&ua, &ub));
         }
         self.solve(&right, change);
         self.residual = right;
     }
 
-    /// Accelerations under external wrenches that keep the loops closed, at driven velocities: `data.acceleration`. The forces
-    /// of the closing rows are in `multipliers`, and every link knows what its joint transmits.
-    /// `None` if the system of the free rates is not positive definite.
+    /// Accelerations under external wrenches that keep the loops closed, at driven velocities: `data.acceleration`. `None` if the
+    /// system of the free rates is not positive definite.
     pub fn accelerate(&mut self, model: &Model, data: &mut Data, external: &[Wrench]) -> Option<()> {
         // what accelerates at constant rates
         for (k, link) in model.links.iter().enumerate() {
@@ -322,41 +393,34 @@ impl Loops {
         let mut right = std::mem::take(&mut self.residual);
         let mut k = 0;
         for c in &self.closing {
-            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
-            let (ua, ub) = (motion(model, data, c.a), motion(model, data, c.b));
-            let (aa, ab) = (acceleration(model, data, c.a), acceleration(model, data, c.b));
-            let mut rows = [Row::default(); MAX_ROWS];
-            c.model.rows(&a, &b, &mut rows);
             let mut bias = [0.0; MAX_ROWS];
-            c.model.bias_acceleration(&a, &b, &ua, &ub, &mut bias);
-            for r in 0..c.rows {
-                right[k] = -(rows[r].velocity(&aa, &ab) + bias[r]);
-                k += 1;
-            }
+            c.bias(model, data, &mut bias);
+            right[k..k + c.rows()].iter_mut().zip(bias).for_each(|(x, b)| *x = -b);
+            k += c.rows();
+        }
+        for part in &self.parts {
+            let (aa, ab) = (acceleration(model, data, part.a), acceleration(model, data, part.b));
+            part.each(&self.held, |row, r| right[row] -= r.velocity(&aa, &ab));
         }
         let mut particular = std::mem::take(&mut data.acceleration);
         self.solve(&right, &mut particular);
         self.residual = right;
         if !self.free.is_empty() {
             rnea_driven(model, data, &particular, external);
-            let n = model.rates();
-            let z = &mut self.z;
-            z.clear();
-            for j in 0..self.free.len() {
-                let column = &self.null[j * n..(j + 1) * n];
-                z.push(-column.iter().zip(&data.force).map(|(a, b)| a * b).sum::<f64>());
-            }
+            let mut z = std::mem::take(&mut self.z);
+            self.to_free(&data.force, &mut z);
+            z.iter_mut().for_each(|z| *z = -*z);
             self.free_system(model, data);
-            if !solve_positive(&mut self.system, &mut self.z) {
+            let is_definite = solve_positive(&mut self.system, &mut z);
+            if is_definite {
+                self.add_free(&z, &mut particular);
+            }
+            self.z = z;
+            if !is_definite {
                 data.acceleration = particular;
                 return None;
             }
-            for (j, z) in self.z.iter().enumerate() {
-                let column = &self.null[j * n..(j + 1) * n];
-                particular.iter_mut().zip(column).for_each(|(p, c)| *p += z * c);
-            }
         }
-        self.react(model, data, &particular, external);
         data.acceleration = particular;
         Some(())
     }
@@ -379,49 +443,109 @@ impl Loops {
     /// Nᵀx: what acts on all rates, as it acts on the free ones.
     pub fn to_free(&self, x: &[f64], out: &mut Vec<f64>) {
         out.clear();
-        out.extend(self.null.chunks_exact(x.len().max(1)).map(|n| n.iter().zip(x).map(|(n, x)| n * x).sum::<f64>()));
+        out.extend(self.free.iter().map(|&rate| x[rate as usize]));
+        for (&j, column) in self.leading.iter().zip(self.null.chunks_exact(x.len().max(1))) {
+            out[j as usize] += column.iter().zip(x).map(|(n, x)| n * x).sum::<f64>();
+        }
+    }
+
+    /// Adds Nᵀx of an x with a single entry.
+    pub fn add_to_free(&self, rate: usize, x: f64, out: &mut [f64]) {
+        let place = self.place_of[rate];
+        if place != NONE {
+            out[place as usize] += x;
+            return;
+        }
+        for (&j, column) in self.leading.iter().zip(self.null.chunks_exact(self.place_of.len())) {
+            out[j as usize] += column[rate] * x;
+        }
     }
 
     /// Nz: all rates that the free ones bring about.
     pub fn spread_free(&self, z: &[f64], x: &mut [f64]) {
         x.fill(0.0);
-        for (z, column) in z.iter().zip(self.null.chunks_exact(x.len().max(1))) {
-            x.iter_mut().zip(column).for_each(|(x, n)| *x += z * n);
+        self.add_free(z, x);
+    }
+
+    fn add_free(&self, z: &[f64], x: &mut [f64]) {
+        self.free.iter().zip(z).for_each(|(&rate, z)| x[rate as usize] += z);
+        for (&j, column) in self.leading.iter().zip(self.null.chunks_exact(x.len().max(1))) {
+            x.iter_mut().zip(column).for_each(|(x, n)| *x += z[j as usize] * n);
         }
     }
 
-    /// NᵀHN by the motions that the free rates bring about.
+    /// NᵀHN: of rates that lead others by the motions that they bring about, of all others as composite bodies.
     fn free_system(&mut self, model: &Model, data: &Data) {
         if let Some(mass) = &self.mass {
             self.system.clone_from(mass);
             return;
         }
         let (f, n, links) = (self.free.len(), model.rates(), model.links.len());
-        self.motions.clear();
-        self.motions.resize(f * links, Motion6::default());
         self.system.clear();
         self.system.resize(f * f, 0.0);
-        for j in 0..f {
-            let column = &self.null[j * n..(j + 1) * n];
-            for (k, link) in model.links.iter().enumerate() {
-                let at = &data.links[k];
-                let mut m = if link.parent == NONE {
-                    Motion6::default()
-                } else {
-                    self.motions[j * links + link.parent as usize].at(at.r)
-                };
-                for i in link.v as usize..link.v as usize + link.rates as usize {
-                    m += data.s[i] * column[i];
+        let leads = |place: u32| self.leading.binary_search(&place).is_ok();
+        if self.leading.len() < f {
+            composites(model, data, &mut self.composite);
+            for (place, &rate) in self.free.iter().enumerate().filter(|(place, _)| !leads(*place as u32)) {
+                let mut k = model.links.partition_point(|link| link.v <= rate) - 1;
+                let mut force = self.composite[k].times(data.s[rate as usize]);
+                loop {
+                    let link = &model.links[k];
+                    for column in link.v..(link.v + u32::from(link.rates)).min(rate + 1) {
+                        let other = self.place_of[column as usize];
+                        if other != NONE && !leads(other) {
+                            self.system[place * f + other as usize] = data.s[column as usize].dot(force);
+                        }
+                    }
+                    if link.parent == NONE {
+                        break;
+                    }
+                    force = force.carried(data.links[k].r);
+                    k = link.parent as usize;
                 }
-                self.motions[j * links + k] = m;
             }
         }
-        for (k, link) in model.links.iter().enumerate() {
-            let inertia = super::aba::rigid(link, &data.links[k]);
-            for j in 0..f {
-                let p = inertia.times(self.motions[j * links + k]);
-                for i in j..f {
-                    self.system[i * f + j] += self.motions[i * links + k].dot(p);
+        self.motions.clear();
+        self.motions.resize(self.leading.len() * links, Motion6::default());
+        self.momenta.clear();
+        self.momenta.resize(self.leading.len() * links, Force6::default());
+        for (l, &lead) in self.leading.iter().enumerate() {
+            let (column, own) = (&self.null[l * n..(l + 1) * n], self.free[lead as usize]);
+            let motions = &mut self.motions[l * links..(l + 1) * links];
+            let momenta = &mut self.momenta[l * links..(l + 1) * links];
+            for (k, link) in model.links.iter().enumerate() {
+                let at = &data.links[k];
+                let mut m =
+                    if link.parent == NONE { Motion6::default() } else { motions[link.parent as usize].at(at.r) };
+                for i in link.v..link.v + u32::from(link.rates) {
+                    m += data.s[i as usize] * (column[i as usize] + if i == own { 1.0 } else { 0.0 });
+                }
+                motions[k] = m;
+                momenta[k] = super::aba::inertia_times(link, at, m);
+            }
+        }
+        for (a, &first) in self.leading.iter().enumerate() {
+            let momenta = &self.momenta[a * links..(a + 1) * links];
+            for (b, &second) in self.leading.iter().enumerate().skip(a) {
+                let motions = &self.motions[b * links..(b + 1) * links];
+                let entry: f64 = motions.iter().zip(momenta).map(|(m, p)| m.dot(*p)).sum();
+                self.system[second as usize * f + first as usize] = entry;
+            }
+        }
+        // what a leading rate gives to all that a rate by itself carries
+        for (l, &lead) in self.leading.iter().enumerate() {
+            let momenta = &mut self.momenta[l * links..(l + 1) * links];
+            for (k, link) in model.links.iter().enumerate().rev() {
+                for rate in link.v..link.v + u32::from(link.rates) {
+                    let place = self.place_of[rate as usize];
+                    if place != NONE && !leads(place) {
+                        let (row, column) = (place.max(lead) as usize, place.min(lead) as usize);
+                        self.system[row * f + column] = data.s[rate as usize].dot(momenta[k]);
+                    }
+                }
+                if link.parent != NONE {
+                    let carried = momenta[k].carried(data.links[k].r);
+                    momenta[link.parent as usize] += carried;
                 }
             }
         }
@@ -430,24 +554,18 @@ impl Loops {
 
     /// Adds the forces of the closing rows to what the joints of the tree transmit.
     fn transmit(&mut self, model: &Model, data: &mut Data) {
-        let mut k = 0;
         let mut extra = vec![Force6::default(); model.links.len()];
-        for c in &self.closing {
-            let (a, b) = (placed(model, data, c.a), placed(model, data, c.b));
-            let mut rows = [Row::default(); MAX_ROWS];
-            c.model.rows(&a, &b, &mut rows);
-            for r in rows.iter().take(c.rows) {
-                let force = self.multipliers[k];
-                k += 1;
-                for (body, x, lin, ang) in [(c.a, a.x, -r.lin, r.ang_a), (c.b, b.x, r.lin, r.ang_b)] {
+        for part in &self.parts {
+            part.each(&self.held, |row, r| {
+                let force = self.multipliers[row];
+                for (body, x, lin, ang) in [(part.a, part.xa, -r.lin, r.ang_a), (part.b, part.xb, r.lin, r.ang_b)] {
                     let link = link_of(model, body);
                     if link >= 0 {
-                        let lever = x - data.links[link as usize].o;
-                        let f = lin * force;
+                        let (lever, f) = (x - data.links[link as usize].o, lin * force);
                         extra[link as usize] += Force6::new(ang * force + lever.cross(f), f);
                     }
                 }
-            }
+            });
         }
         for k in (0..model.links.len()).rev() {
             let f = extra[k];
@@ -535,38 +653,6 @@ fn between(model: &Model, data: &Data, a: (u32, DVec3), b: (u32, DVec3), mut vis
             la = above;
         } else {
             lb = above;
-        }
-    }
-}
-
-/// The link of a body, or −1 for what is outside.
-fn link_of(model: &Model, body: u32) -> i64 {
-    model.link_of.get(body as usize).map_or(-1, |&l| i64::from(l))
-}
-
-fn placed(model: &Model, data: &Data, body: u32) -> Placed {
-    match link_of(model, body) {
-        -1 => data.outside[body as usize - model.movable].0,
-        link => data.links[link as usize].placed,
-    }
-}
-
-fn motion(model: &Model, data: &Data, body: u32) -> Motion {
-    match link_of(model, body) {
-        -1 => data.outside[body as usize - model.movable].1,
-        link => {
-            let (v, w) = data.velocity(link as usize);
-            Motion { v, w }
-        }
-    }
-}
-
-fn acceleration(model: &Model, data: &Data, body: u32) -> Motion {
-    match link_of(model, body) {
-        -1 => Motion::default(),
-        link => {
-            let (v, w) = data.body_acceleration(link as usize);
-            Motion { v, w }
         }
     }
 }

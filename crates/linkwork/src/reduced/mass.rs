@@ -4,7 +4,22 @@
 //! them alone (Featherstone's factorisation of branch-induced sparsity), so that a wide tree costs little more than a short
 //! chain. Where every rate is said to be above the next, the same lines are a dense factorisation.
 
+use super::aba::rigid;
+use super::kinematics::Data;
 use super::model::{Model, NONE};
+use super::spatial::Inertia6;
+
+/// The inertias of all that each link carries, as one body with it.
+pub(crate) fn composites(model: &Model, data: &Data, out: &mut Vec<Inertia6>) {
+    out.clear();
+    out.extend(model.links.iter().zip(&data.links).map(|(link, at)| rigid(link, at)));
+    for (k, link) in model.links.iter().enumerate().rev() {
+        if link.parent != NONE {
+            let carried = out[k].carried(data.links[k].r);
+            out[link.parent as usize] += carried;
+        }
+    }
+}
 
 /// L of a symmetric positive definite matrix.
 #[derive(Clone, Default)]

@@ -36,8 +36,11 @@ pub use aba::aba;
 mod inverse;
 pub use inverse::{Centroidal, centroidal, crba, jacobian, rnea};
 
+mod assembly;
+mod handles;
+
 mod dca;
-pub use dca::{NotAChain, divide_and_conquer};
+pub use dca::divide_and_conquer;
 
 mod adaptive;
 pub use adaptive::{Activity, Adaptive, CannotAdapt};
@@ -48,6 +51,7 @@ pub use impulse::{
     prescribe_velocities, rate_of_change, respond,
 };
 
+mod closing;
 mod loops;
 
 mod mass;
@@ -58,9 +62,12 @@ pub use spatial::{Force6, Motion6};
 /// What the step of a mechanism uses.
 pub(crate) mod adaptor {
     pub(crate) use super::aba::{accelerate_driven, factor};
+    pub(crate) use super::closing::{Closing, Term};
     pub(crate) use super::inverse::{centroidal, crba_placed, each_column, rnea_driven};
-    pub(crate) use super::kinematics::{Data, drive, place, place_at, read_positions, read_rates};
-    pub(crate) use super::loops::{Closing, Loops, each_rate};
+    pub(crate) use super::kinematics::{
+        Data, drive, place, place_at, read_positions, read_rates, set_accelerations, set_velocities,
+    };
+    pub(crate) use super::loops::{Loops, each_rate};
     pub(crate) use super::mass::Factor;
     pub(crate) use super::model::{Edge, Link, Model};
 }

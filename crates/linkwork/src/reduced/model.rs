@@ -175,16 +175,16 @@ impl Model {
         self.rates += freedom.rates();
     }
 
-    /// A chain of given links, each carried by the one before it, on the ground of another model.
-    pub(crate) fn chain(mut links: Vec<Link>, weight: Vec<DVec3>, ground: &Model) -> Model {
+    /// A tree of given links with their parents, on the ground of another model.
+    pub(crate) fn of_pieces(mut links: Vec<Link>, parents: &[u32], weight: Vec<DVec3>, ground: &Model) -> Model {
         let movable = links.len();
         let (mut positions, mut rates) = (0, 0);
-        for (k, link) in links.iter_mut().enumerate() {
-            (link.body, link.parent) = (k as u32, if k == 0 { NONE } else { k as u32 - 1 });
-            link.other = match (k, link.other) {
-                (0, NONE) => NONE,
-                (0, other) => (other as usize - ground.movable + movable) as u32,
-                _ => k as u32 - 1,
+        for (k, (link, &parent)) in links.iter_mut().zip(parents).enumerate() {
+            (link.body, link.parent) = (k as u32, parent);
+            link.other = match (parent, link.other) {
+                (NONE, NONE) => NONE,
+                (NONE, other) => (other as usize - ground.movable + movable) as u32,
+                _ => parent,
             };
             (link.q, link.v) = (positions as u32, rates as u32);
             positions += link.freedom.positions();

@@ -1,9 +1,9 @@
 //! The event-driven stepper against closed forms: times of bounces, sliding to rest, a ladder, blows through joints.
 
-use crate::common::{Run, bar, build, lump, on_axle, registered, weightless};
+use crate::common::{Run, bar, build, distance, lump, on_axle, registered, weightless};
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Scene, Shape, WORLD};
-use linkwork::{ContactSolver, Scratch, StepError, StepParams, Stepper, step};
+use linkwork::{ContactSolver, Method, Scratch, StepError, StepParams, Stepper, step};
 
 const G: f64 = 9.81;
 
@@ -387,6 +387,24 @@ fn what_the_stepper_cannot_do_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn rolling_friction_that_is_not_felt_is_told() {
+    let mut scene = Scene::new("rolling");
+    scene.body(ground(0.5, 0.0));
+    let shape = Shape { rolling_friction: 0.01, ..Shape::new(Geometry::Sphere { radius: 0.1 }) };
+    scene.body(
+        Body::new("ball")
+            .with_mass(1.0)
+            .at([0.0, 0.0, 0.1])
+            .moving([1.0, 0.0, 0.0], [0.0, 10.0, 0.0])
+            .placed_shape(shape),
+    );
+    let mut run = events(&scene, 0.01);
+    let report = run.step();
+    let told: Vec<String> = report.warnings.iter().map(|w| w.describe(&run.world)).collect();
+    assert!(told.iter().any(|t| t.contains("rolling") && t.contains("ball")), "{told:?}");
+}
+
+#[test]
 fn the_same_step_gives_the_same_bits() {
     let run = || {
         let mut scene = Scene::new("bits");
@@ -405,6 +423,43 @@ fn the_same_step_gives_the_same_bits() {
         run.world.state_hash()
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn joints_can_be_held_by_reduced_coordinates_between_events() {
+    // a double pendulum against a wall, a four-bar linkage with a limit, and what floats and falls on the ground
+    let mut wall = Scene::new("wall");
+    let side = Shape::new(Geometry::Box { size: [0.5, 4.0, 8.0] }).friction(0.3).restitution(0.5);
+    wall.body(Body::fixed("wall").at([-0.3, 0.0, 0.0]).placed_shape(side));
+    wall.body(bar("upper", DVec3::Z * 2.0, DVec3::new(0.5, 0.0, 2.0), 1.0));
+    wall.body(ball("bob", 0.1, 0.5).at([1.0, 0.0, 2.0]));
+    wall.joint(Joint::hinge("top", WORLD, "upper", DVec3::Z * 2.0, DVec3::Y));
+    wall.joint(Joint::ball("elbow", "upper", "bob", [0.5, 0.0, 2.0]));
+    let mut linkage = registered("four-bar", &[]);
+    linkage.joints[0] = linkage.joints[0].clone().with(Coordinate::of("angle").limit(Some(-0.4), Some(0.4)));
+    let mut fallen = Scene::new("fallen");
+    fallen.body(ground(0.4, 0.2));
+    fallen.body(ball("one", 0.1, 0.2).at([0.0, 0.0, 0.4]));
+    fallen.body(ball("other", 0.1, 0.2).at([0.3, 0.0, 0.5]));
+    fallen.joint(Joint::ball("link", "one", "other", [0.15, 0.0, 0.45]));
+    for scene in [wall, linkage, fallen] {
+        let [mut direct, mut reduced] = [Method::Direct, Method::Reduced].map(|method| {
+            let mut run = events(&scene, 1.0 / 60.0);
+            run.params.method = method;
+            run
+        });
+        let (start, mut bits) = (direct.energy(), false);
+        for _ in 0..40 {
+            direct.step();
+            reduced.step();
+            bits |= direct.world.state_hash() != reduced.world.state_hash();
+            let off = distance(&direct, &reduced);
+            assert!(off < 1e-5, "{}: {off:e} m apart", scene.name);
+            assert!(reduced.energy() < start + 1e-6, "{}: {} J", scene.name, reduced.energy());
+        }
+        assert!(bits, "{}: the method has no effect", scene.name);
+        assert!(reduced.worst_error < 1e-9, "{}: {:e}", scene.name, reduced.worst_error);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::random_mechanism::{Ingredients, mechanism};
 use linkwork::glam::DVec3;
 use linkwork::scene::{Body, Coordinate, Joint, JointKind, WORLD};
 use linkwork::{Method, Scene, Scratch};
+use std::f64::consts::TAU;
 
 const PLAIN: Ingredients = Ingredients {
     bodies: 7,
@@ -173,18 +174,142 @@ fn springs_dampers_and_force_motors_act() {
 }
 
 #[test]
-fn what_the_tree_cannot_do_is_done_by_the_direct_method() {
-    // a gear: the same bits
-    let mut scene = Scene::new("gear");
-    scene.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
-    scene.body(lump("hand", 1.0).at([1.5, 0.0, 0.0]));
-    scene.joint(Joint::hinge("shoulder", WORLD, "arm", DVec3::ZERO, DVec3::Y));
-    scene.joint(Joint::hinge("elbow", "arm", "hand", [1.0, 0.0, 0.0], DVec3::Y));
-    scene.joint(Joint::gear("gear", "shoulder", "elbow", 2.0));
+fn what_has_too_many_freedoms_is_left_to_the_direct_method() {
+    // a ring of 40 balls: a loop, and more than 64 freedoms; the same bits
+    let mut scene = Scene::new("ring");
+    for k in 0..40 {
+        let at = DVec3::new((0.157 * k as f64).cos(), (0.157 * k as f64).sin(), 0.0);
+        scene.body(lump(&format!("b{k}"), 0.1).at(at));
+    }
+    for k in 0..40 {
+        let at = DVec3::new((0.157 * (k as f64 + 0.5)).cos(), (0.157 * (k as f64 + 0.5)).sin(), 0.0);
+        scene.joint(Joint::ball(format!("j{k}"), format!("b{k}"), format!("b{}", (k + 1) % 40), at));
+    }
     let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), Run::new(&scene, 1.0 / 60.0));
-    a.steps(60);
-    b.steps(60);
+    a.steps(20);
+    b.steps(20);
     assert_eq!(a.world.state_hash(), b.world.state_hash());
+}
+
+/// Machines that couplings hold, or a screw that closes a loop.
+fn coupled() -> Vec<Scene> {
+    let turning = |rate: f64| Body::new("").moving([0.0; 3], [0.0, rate, 0.0]);
+    let mut arm = Scene::new("a geared arm");
+    arm.body(lump("arm", 1.0).at([0.5, 0.0, 0.0]));
+    arm.body(lump("hand", 1.0).at([1.5, 0.0, 0.0]));
+    arm.joint(Joint::hinge("shoulder", WORLD, "arm", DVec3::ZERO, DVec3::Y));
+    arm.joint(Joint::hinge("elbow", "arm", "hand", [1.0, 0.0, 0.0], DVec3::Y));
+    arm.joint(Joint::gear("gear", "shoulder", "elbow", 2.0));
+
+    let mut rack = Scene::new("a rack");
+    rack.body(Body { name: "pinion".into(), ..turning(30.0) }.with_mass(1.0).with_inertia([0.02; 3]));
+    rack.body(
+        Body { name: "rack".into(), ..turning(0.0) }
+            .at([0.0, 0.0, 0.3])
+            .moving([0.0, 0.0, 1.5], [0.0; 3])
+            .with_mass(2.0)
+            .with_inertia([0.1; 3]),
+    );
+    rack.joint(Joint::hinge("axle", WORLD, "pinion", DVec3::ZERO, DVec3::Y));
+    rack.joint(Joint::slider("guide", WORLD, "rack", [0.0, 0.0, 0.3], DVec3::Z));
+    rack.joint(Joint::rack("rack", "axle", "guide", 0.05));
+
+    let mut differential = Scene::new("a differential");
+    for (k, mass) in [1.0, 2.0, 4.0].into_iter().enumerate() {
+        let (name, at) = (format!("w{k}"), DVec3::new(k as f64, 0.0, 0.0));
+        differential.body(lump(&name, mass).at(at + DVec3::new(0.2, 0.0, 0.1 * k as f64)));
+        differential.joint(Joint::hinge(format!("h{k}"), WORLD, &name, at, DVec3::Y));
+    }
+    differential.joint(Joint::differential("differential", "h0", "h1", "h2"));
+
+    // a nut on a spindle that a bearing holds too: the screw or the slider is left over, and turns many times
+    let mut press = Scene::new("a press");
+    press.body(lump("spindle", 1.0).at([0.0, 0.0, 1.0]).moving([0.0; 3], [0.0, 0.0, 40.0]));
+    press.body(lump("nut", 3.0).at([0.0, 0.0, 0.5]).moving([0.0, 0.0, 40.0 * 0.02 / TAU], [0.0; 3]));
+    press.joint(Joint::hinge("bearing", WORLD, "spindle", [0.0, 0.0, 1.0], DVec3::Z));
+    press.joint(Joint::slider("guide", WORLD, "nut", [0.0, 0.0, 0.5], DVec3::Z));
+    let mut screw = Joint::new(JointKind::Screw, "screw", "nut", "spindle").at([0.0, 0.0, 1.0]).axis(DVec3::Z);
+    screw.pitch = Some(-0.02);
+    press.joint(screw);
+    vec![arm, rack, differential, press]
+}
+
+#[test]
+fn couplings_and_screws_close_loops() {
+    let mut complaints = Complaints::default();
+    let random = (0..12).map(|seed| {
+        let with = Ingredients { grounded: seed % 3 != 0, loops: [0, 1][seed as usize % 2], gears: true, ..PLAIN };
+        mechanism(900 + seed, with)
+    });
+    let mut own_way = 0;
+    for scene in coupled().into_iter().chain(random) {
+        let off = [4e-3, 1e-3].map(|h| {
+            let (mut a, mut b) = (reduced(&scene, h), Run::new(&scene, h));
+            a.to(0.3);
+            b.to(0.3);
+            complaints.unless(a.worst_error < 1e-9, || format!("{}: open by {:e}", scene.name, a.worst_error));
+            own_way += usize::from(a.world.state_hash() != b.world.state_hash());
+            distance(&a, &b)
+        });
+        let (coarse, fine) = (off[0], off[1]);
+        complaints.unless(fine < 2e-4 && (fine < 0.12 * coarse || fine < 1e-8), || {
+            format!("{}: {coarse:.2e} and {fine:.2e} m from the direct method", scene.name)
+        });
+    }
+    assert!(own_way >= 28, "{own_way} of 32 runs were not the direct method's");
+}
+
+#[test]
+fn couplings_count_their_turns_and_react_as_by_the_direct_method() {
+    let h = 1.0 / 240.0;
+    for (scene, first, second, ratio, joint) in [
+        (&coupled()[1], ("axle", "angle"), ("guide", "displacement"), 0.05, "axle"),
+        (&coupled()[3], ("bearing", "angle"), ("guide", "displacement"), 0.02 / TAU, "screw"),
+    ] {
+        let (mut a, mut b) = (reduced(scene, h), Run::new(scene, h));
+        a.to(2.0);
+        b.to(2.0);
+        let (x, y) = (a.value_of(first.0, first.1), a.value_of(second.0, second.1));
+        assert!(x.abs() > 2.5 * TAU, "turned by {x} rad");
+        assert_close("by its ratio", y, ratio * x, 1e-8);
+        let (one, other) = (a.reaction(joint).wrench, b.reaction(joint).wrench);
+        let size = other.force.length() + other.torque.length();
+        assert!((one.force - other.force).length() < 1e-3 * size + 1e-6, "{one:?} and {other:?}");
+        assert!((one.torque - other.torque).length() < 1e-3 * size + 1e-6, "{one:?} and {other:?}");
+    }
+}
+
+/// Keeps a point of b on a sphere round a's frame.
+struct OnSphere(f64);
+
+impl linkwork::BlackBox for OnSphere {
+    fn nearest(&self, relative: linkwork::Pose) -> linkwork::Pose {
+        linkwork::Pose { position: relative.position.normalize() * self.0, ..relative }
+    }
+}
+
+#[test]
+fn black_boxes_close_loops() {
+    let mut scene = Scene::new("rod");
+    scene.body(lump("arm", 1.0).at([0.0, 0.4, 0.0]));
+    scene.body(lump("bob", 1.5).at([0.9, 0.4, 0.0]).moving([0.0, 1.0, 0.5], [1.0, 2.0, 0.5]));
+    scene.joint(Joint::hinge("hinge", WORLD, "arm", DVec3::ZERO, DVec3::Z));
+    let run = |method: Method, h: f64| {
+        let mut run = Run::by(method, &scene, h);
+        let (arm, bob) = (run.body("arm"), run.body("bob"));
+        let (from, point) = (linkwork::scene::Frame::default(), linkwork::scene::Frame::at([0.1, 0.0, 0.0]));
+        let function = std::sync::Arc::new(OnSphere(1.0));
+        run.world.add_black_box_joint("rod", Some((arm, from)), Some((bob, point)), function).unwrap();
+        run.to(0.5);
+        run
+    };
+    let off = [4e-3, 1e-3].map(|h| {
+        let (a, b) = (run(Method::Reduced, h), run(Method::Direct, h));
+        assert_ne!(a.world.state_hash(), b.world.state_hash());
+        assert!(a.worst_error < 1e-9, "{:e}", a.worst_error);
+        distance(&a, &b)
+    });
+    assert!(off[1] < 2e-4 && off[1] < 0.12 * off[0], "{off:?}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! The order is that of the direct method (mechanism/contact.rs): kick, contacts and bounded rows solved together, move with the
 //! joints closed, and velocities of the middle of the step where something pushes. The kick is h q̈(q, q̇) with the velocities
-//! that the last step lets expect for its middle; a second look needs the poses of the start again, so the move is made on a
-//! copy.
+//! that the last step lets expect for its middle; a second look needs the poses of the start again, so the move is made in
+//! memory of its own.
 
 use super::Tree;
 use crate::joint::Motion;
@@ -36,9 +36,13 @@ impl Mechanism {
         let mut tree = self.tree.take().unwrap_or_else(|| Box::new(self.make_tree()));
         let mut taken = !self.is_unfit_for_reduced(&tree);
         if taken {
-            self.enter_tree(&mut tree);
+            self.place_tree(&mut tree);
             tree.is_settled = false;
             tree.implicit = !self.layout.soft.is_empty();
+            // what rests is kicked with the velocities of the middle of the step; rows need those of its start
+            if !self.supported || tree.implicit || !self.bounded.is_empty() {
+                adaptor::drive(&tree.model, &mut tree.data, &tree.v);
+            }
             tree.q_start.copy_from_slice(&tree.q);
             let v = std::mem::take(&mut tree.v);
             taken = tree.freedoms() <= MOST_FREEDOMS && self.prepare_acting(&mut tree, &v, h, true).is_some();
@@ -93,7 +97,7 @@ impl Mechanism {
         self.load_springs(&mut tree, h, h);
         tree.kicked.copy_from_slice(&tree.half);
         let soft_kicked = tree.soft_first.clone();
-        adaptor::drive(&tree.model, &mut tree.data, &tree.half);
+        adaptor::set_velocities(&tree.model, &mut tree.data, &tree.half);
         self.take_velocities(&tree);
         self.contact.kicked.clone_from(&self.u);
         let ahead = tree.ahead.take();
@@ -120,13 +124,13 @@ impl Mechanism {
         };
         tree.soft_first.clone_from(&ahead.soft_kicked);
         tree.let_springs_follow(&change);
-        adaptor::drive(&tree.model, &mut tree.data, &tree.half);
+        adaptor::set_velocities(&tree.model, &mut tree.data, &tree.half);
         self.take_velocities(&tree);
         self.contact.with_contacts.clone_from(&self.u);
         self.predict_outside(h);
         let spins = (0..self.layout.movable).any(|k| h * self.body_spin(k).length() >= SPIN_BOUND);
-        // the move is made on a copy
-        ahead.data.copy_from(&tree.data);
+        // the move is made elsewhere: what a second look needs stays where it is
+        ahead.data.outside.clone_from(&tree.data.outside);
         if let (Some(loops), Some(from)) = (&mut ahead.loops, &tree.loops) {
             loops.copy_from(from);
         }
@@ -149,8 +153,7 @@ impl Mechanism {
         let kicked = !supported && self.second_kick(&mut tree, h, params.joint_tolerance, false).is_some();
         if !kicked {
             tree.trial.copy_from_slice(&tree.half);
-            adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
-            tree.close_velocities();
+            tree.drive_closed();
         }
         // mean forces over the step
         self.loads_at(&mut tree, true);
@@ -253,7 +256,7 @@ impl Ahead {
 
 impl Tree {
     /// Impulses at the centres of mass of the links, by rate.
-    fn generalised(&self, pushed: &[Wrench]) -> Vec<f64> {
+    pub(super) fn generalised(&self, pushed: &[Wrench]) -> Vec<f64> {
         let mut at: Vec<Force6> = pushed
             .iter()
             .zip(&self.data.links)

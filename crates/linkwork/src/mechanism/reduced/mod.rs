@@ -7,21 +7,22 @@
 //! motion of the whole.
 //!
 //! Soft springs and dampers are explicit forces; stiff ones, limits, dry friction and bounded motors act by impulses in both
-//! halves (acting.rs), and contacts through the same response (contact.rs). Couplings and black boxes are left to the direct
-//! method. A step that gains or loses energy without cause is halved, and then left to the direct method.
+//! halves (acting.rs), and contacts through the same response (contact.rs). Couplings, black boxes and screws that are left over
+//! close loops as other joints do. A step that gains or loses energy without cause is halved, and then left to the direct method.
 
 mod acting;
 mod contact;
+mod events;
 mod response;
 
 use super::layout::Source;
 use super::{Advance, MOST_HALVINGS, Mechanism, hat};
 use crate::joint::Motion;
 use crate::joint::freedom::Slide;
-use crate::joint::rows::{Part, Row};
+use crate::joint::rows::Row;
 use crate::math::Wrench;
 use crate::params::StepParams;
-use crate::reduced::adaptor::{self, Closing, Data, Edge, Loops, Model};
+use crate::reduced::adaptor::{self, Closing, Data, Edge, Loops, Model, Term};
 use crate::report::StepKind;
 use glam::DVec3;
 
@@ -42,12 +43,12 @@ pub(super) struct Tree {
     model: Model,
     data: Data,
     loops: Option<Loops>,
-    /// Whether the step can be taken at all.
-    fit: bool,
     floats: bool,
     /// Whether springs are stiff in the present step, or act among contacts, and so are implicit.
     implicit: bool,
     response: response::Response,
+    /// Between events: whether accelerations and responses were found here.
+    answers: bool,
     /// Whether the last step ended well, so that poses and factor belong together.
     is_settled: bool,
     /// The node (of the layout) of each link's joint, or none; and the nodes of the closing joints.
@@ -68,7 +69,7 @@ pub(super) struct Tree {
     soft_force: Vec<f64>,
     soft_first: Vec<f64>,
     soft_second: Vec<f64>,
-    /// Whether the links' forces are those that their joints transmit.
+    /// Whether the links' forces are those that their joints transmit; with loops they are once somebody asks.
     transmits: bool,
     motions: Vec<Motion>,
     /// Where a step among contacts goes.
@@ -106,36 +107,38 @@ impl Mechanism {
     fn make_tree(&self) -> Tree {
         let movable = self.layout.movable;
         let masses: Vec<(f64, DVec3)> = self.inertia.iter().map(|i| (i.mass, i.moments)).collect();
-        let mut edges = Vec::new();
-        let mut nodes = Vec::new();
-        let mut fit = true;
+        let (mut edges, mut nodes, mut couplings) = (Vec::new(), Vec::new(), Vec::new());
         for (k, node) in self.layout.nodes.iter().enumerate() {
             match node.source {
-                Source::Joint { model, .. } => {
-                    let model = &self.layout.models[model as usize];
-                    fit &= model.black_box.is_none();
-                    if node.hard > 0 {
-                        edges.push(Edge { a: node.a, b: node.b, model });
-                        nodes.push(k as u32);
-                    }
+                Source::Joint { model, .. } if node.hard > 0 => {
+                    edges.push(Edge { a: node.a, b: node.b, model: &self.layout.models[model as usize] });
+                    nodes.push(k as u32);
                 }
-                Source::Coupling { .. } => fit = false,
-                Source::Fixation | Source::Hub => {}
+                Source::Coupling { first, last, .. } => {
+                    couplings.push((k as u32, first as usize..last as usize));
+                }
+                Source::Joint { .. } | Source::Fixation | Source::Hub => {}
             }
         }
         let model = Model::new(&masses, &edges);
-        let closing: Vec<Closing> = model
-            .closing
-            .iter()
-            .map(|&j| {
-                let e = &edges[j as usize];
-                fit &= !e.model.parts.contains(&Part::Helix);
-                Closing { a: e.a, b: e.b, model: e.model.clone(), rows: e.model.row_count() }
-            })
-            .collect();
+        let joint = |&j: &u32| {
+            let e = &edges[j as usize];
+            Closing::Joint { a: e.a, b: e.b, model: Box::new(e.model.clone()), turn: 0.0 }
+        };
+        let term = |t: &super::layout::Term| {
+            let model = Box::new(self.layout.models[t.model as usize].clone());
+            let kind = model.coordinates[t.coordinate as usize].1;
+            Term { a: t.a, b: t.b, model, kind, factor: t.factor, near: 0.0 }
+        };
+        let mut closing: Vec<Closing> = model.closing.iter().map(joint).collect();
+        closing.extend(couplings.iter().map(|(_, terms)| {
+            let terms = self.layout.terms[terms.clone()].iter().map(term).collect();
+            Closing::Coupling { terms, offset: 0.0 }
+        }));
         let outside = |body: u32| body as usize >= movable;
         let grounded = edges.iter().any(|e| outside(e.a) || outside(e.b));
-        let closing_nodes = model.closing.iter().map(|&j| nodes[j as usize]).collect();
+        let closing_nodes =
+            model.closing.iter().map(|&j| nodes[j as usize]).chain(couplings.iter().map(|c| c.0)).collect();
         let node_of_link = model.links.iter().map(|l| nodes.get(l.joint as usize).copied()).collect();
         let rates = model.rates();
         let node_models = |node: &Option<u32>| match self.layout.nodes[(*node)? as usize].source {
@@ -149,10 +152,10 @@ impl Mechanism {
         data.outside = vec![(crate::math::Placed::WORLD, Motion::default()); self.layout.bodies.len() - movable];
         Tree {
             loops: (!closing.is_empty()).then(|| Loops::new(closing, rates)),
-            fit,
             floats: !grounded,
             implicit: false,
             response: response::Response::new(across),
+            answers: false,
             is_settled: false,
             node_of_link,
             closing_nodes,
@@ -232,6 +235,10 @@ impl Mechanism {
         }
         if acts {
             self.react_to_acting(tree, h);
+        } else if tree.loops.is_some() {
+            let accelerations = std::mem::take(&mut tree.data.acceleration);
+            tree.react(&accelerations);
+            tree.data.acceleration = accelerations;
         }
 
         self.leave_tree(tree);
@@ -261,9 +268,8 @@ impl Mechanism {
         let mut trial = std::mem::take(&mut tree.change);
         trial.resize(tree.v.len(), 0.0);
         loop {
-            adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
             tree.change = trial;
-            tree.close_velocities();
+            tree.drive_closed();
             trial = std::mem::take(&mut tree.change);
             if self.loads_vary() {
                 self.loads_at(tree, true);
@@ -300,8 +306,7 @@ impl Mechanism {
             }
         }
         tree.change = trial;
-        adaptor::drive(&tree.model, &mut tree.data, &tree.trial);
-        tree.close_velocities();
+        tree.drive_closed();
         Some(repeats as u32)
     }
 
@@ -329,12 +334,17 @@ impl Mechanism {
 
     /// Whether the direct method must take the step, for what the mechanism is made of.
     fn is_unfit_for_reduced(&self, tree: &Tree) -> bool {
-        let too_many = tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows);
-        !tree.fit || too_many
+        tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows)
     }
 
     /// Positions and rates of the tree from the mechanism's poses and velocities.
     fn enter_tree(&mut self, tree: &mut Tree) {
+        self.place_tree(tree);
+        adaptor::drive(&tree.model, &mut tree.data, &tree.v);
+    }
+
+    /// The same without the tree being driven.
+    fn place_tree(&mut self, tree: &mut Tree) {
         let movable = self.layout.movable;
         let mut changed = false;
         for link in &mut tree.model.links {
@@ -350,6 +360,7 @@ impl Mechanism {
         for k in 0..self.layout.bodies.len() {
             tree.motions[k] = self.motion(k as u32);
         }
+        changed |= self.follow_closing(tree);
         // every step starts from the same turn: what is kept between steps is the world's state alone
         tree.q.copy_from_slice(&tree.neutral);
         adaptor::read_positions(&tree.model, &self.pose, &mut tree.q);
@@ -362,7 +373,33 @@ impl Mechanism {
             }
         }
         adaptor::read_rates(&tree.model, &tree.data, &tree.motions, &mut tree.v);
-        adaptor::drive(&tree.model, &mut tree.data, &tree.v);
+    }
+
+    /// Lets what closes loops know where its turns are counted from, and the directions of black boxes; whether these were
+    /// others.
+    fn follow_closing(&self, tree: &mut Tree) -> bool {
+        let mut changed = false;
+        let Some(loops) = &mut tree.loops else { return false };
+        let near = |model: u32, coordinate: u8| {
+            self.near.get(self.first_value[model as usize] as usize + coordinate as usize).copied().unwrap_or(0.0)
+        };
+        for (&node, closing) in tree.closing_nodes.iter().zip(&mut loops.closing) {
+            let node = &self.layout.nodes[node as usize];
+            match (node.source, closing) {
+                (Source::Joint { model, .. }, Closing::Joint { model: own, turn, .. }) => {
+                    *turn = near(model, 0);
+                    changed |= own.follow(&self.layout.models[model as usize]);
+                }
+                (Source::Coupling { first, last, .. }, Closing::Coupling { terms, offset }) => {
+                    *offset = self.linear.coupling_offset[node.row as usize];
+                    for (t, of) in terms.iter_mut().zip(&self.layout.terms[first as usize..last as usize]) {
+                        t.near = near(of.model, of.coordinate);
+                    }
+                }
+                _ => {}
+            }
+        }
+        changed
     }
 
     /// Gives the mechanism the tree's poses, velocities and forces.
@@ -389,8 +426,10 @@ impl Mechanism {
             let mut k = 0;
             for (&node, closing) in tree.closing_nodes.iter().zip(&loops.closing) {
                 let row = self.layout.nodes[node as usize].row as usize;
-                self.force[row..row + closing.rows].copy_from_slice(&loops.multipliers[k..k + closing.rows]);
-                k += closing.rows;
+                let rows = closing.rows();
+                let found = &loops.multipliers[k..k + rows];
+                closing.forces(&tree.model, &tree.data, found, &mut self.force[row..row + rows]);
+                k += rows;
             }
         }
         for (k, s) in self.layout.soft.iter().enumerate() {
@@ -448,7 +487,7 @@ impl Tree {
     fn accelerate(&mut self, again: bool) -> Option<()> {
         self.freshen_loops();
         let Tree { model, data, loops, zero, external, transmits, .. } = self;
-        *transmits = loops.is_some();
+        *transmits = false;
         match loops {
             Some(loops) => loops.accelerate(model, data, external),
             None => {
@@ -507,12 +546,14 @@ impl Tree {
         }
     }
 
-    /// Makes the trial rates close the loops.
-    fn close_velocities(&mut self) {
+    /// Drives the tree with the trial rates, which are made to close the loops.
+    fn drive_closed(&mut self) {
         self.freshen_loops();
-        let Some(loops) = &mut self.loops else { return };
-        loops.velocity_correction(&self.model, &self.data, &mut self.change);
-        self.trial.iter_mut().zip(&self.change).for_each(|(t, c)| *t += c);
+        if let Some(loops) = &mut self.loops {
+            adaptor::set_velocities(&self.model, &mut self.data, &self.trial);
+            loops.velocity_correction(&self.model, &self.data, &mut self.change);
+            self.trial.iter_mut().zip(&self.change).for_each(|(t, c)| *t += c);
+        }
         adaptor::drive(&self.model, &mut self.data, &self.trial);
     }
 

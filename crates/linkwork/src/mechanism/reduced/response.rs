@@ -164,21 +164,18 @@ impl Tree {
     /// A row on one body in coordinates in which the mass is the identity.
     pub(super) fn whiten_row(&self, row: &Row, link: usize, is_b: bool, out: &mut Vec<f64>) {
         let first = out.len();
+        out.resize(first + self.freedoms(), 0.0);
+        let entries = &mut out[first..];
         let (lin, ang) = if is_b { (row.lin, row.ang_b) } else { (-row.lin, row.ang_a) };
         let x = self.data.links[link].placed.x;
-        let mut by_rate = vec![0.0; self.model.rates()];
         adaptor::each_column(&self.model, &self.data, link, |rate, o, s| {
             let s = s.at(x - o);
-            by_rate[rate] = lin.dot(s.v) + ang.dot(s.w);
-        });
-        match &self.loops {
-            Some(loops) => {
-                let mut free = Vec::new();
-                loops.to_free(&by_rate, &mut free);
-                out.append(&mut free);
+            let value = lin.dot(s.v) + ang.dot(s.w);
+            match &self.loops {
+                Some(loops) => loops.add_to_free(rate, value, entries),
+                None => entries[rate] = value,
             }
-            None => out.append(&mut by_rate),
-        }
+        });
         self.response.factor.whiten(&mut out[first..]);
     }
 }

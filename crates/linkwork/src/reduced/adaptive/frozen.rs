@@ -11,7 +11,7 @@
 //! Two pieces are joined by substitution: the force that passes the joint is linear in y.
 
 use super::super::aba::inverse_of;
-use super::super::dca::{M, V, add, product, shift, sub, sum, times, transposed};
+use super::super::handles::{Ends, Hinge, M, V, motion, product, shift, sum, times, transposed};
 use super::super::kinematics::{carried_pose, columns};
 use super::super::model::Link;
 use super::super::spatial::Motion6;
@@ -29,7 +29,7 @@ const ROUNDING: f64 = 1e-11;
 type Rows = [[f64; Y]; 6];
 
 pub(super) struct Frozen {
-    /// Its last link, in the frame of its first.
+    /// The link of its far end, in the frame of its first.
     pub span: Placed,
     pub mass: f64,
     /// Centre of mass, and moments about it.
@@ -40,34 +40,6 @@ pub(super) struct Frozen {
     metric: Vec<[f64; Y]>,
 }
 
-/// A joint between two pieces, in some frame.
-pub(super) struct Hinge {
-    /// Columns at the centre of mass of the carried link.
-    pub s: Vec<V>,
-    /// From the centre of mass of the carrying link to that of the carried.
-    pub r: DVec3,
-    pub c: V,
-    pub tau: Vec<f64>,
-}
-
-/// What acts on a joint that gives way: W, ΓS(SᵀΓS)⁻¹τ, and q̈ = rest − rows·β.
-struct Passing {
-    w: M,
-    driven: V,
-    rest: Vec<f64>,
-    rows: Vec<V>,
-}
-
-/// Both ends of a piece at one moment, in world axes.
-#[derive(Clone)]
-pub(super) struct Live {
-    pub near: M,
-    pub far: M,
-    pub across: M,
-    pub b_near: V,
-    pub b_far: V,
-}
-
 /// The field in which a piece moves rigidly, in its own axes.
 pub(super) fn field(pose: &Placed, gravity: DVec3, v: DVec3, w: DVec3) -> [f64; Z] {
     let back = pose.r.transpose();
@@ -75,100 +47,22 @@ pub(super) fn field(pose: &Placed, gravity: DVec3, v: DVec3, w: DVec3) -> [f64; 
     [u.x, u.y, u.z, w.x * w.x, w.y * w.y, w.z * w.z, w.x * w.y, w.x * w.z, w.y * w.z, 1.0]
 }
 
-impl Hinge {
-    /// The joint of a link, carried by a link at `other`; returns the pose of the link too. Its rates stand still.
-    pub fn at(link: &Link, other: &Placed, q: &[f64], tau: &[f64]) -> (Hinge, Placed) {
-        let own = &q[link.q as usize..];
-        let placed = carried_pose(link, other, &link.freedom.relative(&link.model, own));
-        let (a, b) = if link.reversed { (&placed, other) } else { (other, &placed) };
-        let o = b.x + b.r * link.model.anchor_b;
-        let mut s = vec![Motion6::default(); link.rates as usize];
-        columns(link, a, b, own, &mut s);
-        let first = link.v as usize;
-        let hinge = Hinge {
-            s: s.iter().map(|s| super::super::dca::motion(s.at(placed.x - o))).collect(),
-            r: placed.x - other.x,
-            c: [0.0; 6],
-            tau: tau[first..first + link.rates as usize].to_vec(),
-        };
-        (hinge, placed)
-    }
-
-    fn passing(&self, gamma: &M) -> Passing {
-        let n = self.s.len();
-        let gs: Vec<V> = self.s.iter().map(|s| times(gamma, s)).collect();
-        let mut d = [[0.0; 6]; 6];
-        (0..6).for_each(|i| d[i][i] = 1.0);
-        for i in 0..n {
-            for j in 0..n {
-                d[i][j] = (0..6).map(|k| self.s[i][k] * gs[j][k]).sum();
-            }
-        }
-        let inverse = inverse_of(&d);
-        let mut passing = Passing { w: *gamma, driven: [0.0; 6], rest: vec![0.0; n], rows: vec![[0.0; 6]; n] };
-        for i in 0..n {
-            for j in 0..n {
-                passing.rest[i] += inverse[i][j] * self.tau[j];
-                for r in 0..6 {
-                    passing.driven[r] += gs[i][r] * inverse[i][j] * self.tau[j];
-                    passing.rows[i][r] += inverse[i][j] * gs[j][r];
-                    for c in 0..6 {
-                        passing.w[r][c] -= gs[i][r] * inverse[i][j] * gs[j][c];
-                    }
-                }
-            }
-        }
-        passing
-    }
-
-    /// The joint that carries a whole chain: the force that passes it, and q̈. `ground` is the acceleration of what carries it.
-    pub fn root(&self, whole: &Live, ground: &V) -> (V, Vec<f64>) {
-        let passing = self.passing(&inverse_of(&whole.near));
-        let beta = sub(&add(&self.c, ground), &whole.b_near);
-        passing.answer(&beta)
-    }
-
-    /// Two pieces as one.
-    pub fn join(&self, a: &Live, b: &Live) -> Live {
-        let x = shift(self.r);
-        let (far, across) = (product(&product(&x, &a.far), &transposed(&x)), product(&a.across, &transposed(&x)));
-        let passing = self.passing(&inverse_of(&sum(&b.near, &far)));
-        let beta = sub(&add(&self.c, &times(&x, &a.b_far)), &b.b_near);
-        let passed = add(&times(&passing.w, &beta), &passing.driven);
-        let wa = product(&passing.w, &transposed(&across));
-        let wb = product(&passing.w, &b.across);
-        Live {
-            near: super::super::dca::less(&a.near, &product(&across, &wa)),
-            far: super::super::dca::less(&b.far, &product(&transposed(&b.across), &wb)),
-            across: product(&across, &wb),
-            b_near: sub(&a.b_near, &times(&across, &passed)),
-            b_far: add(&b.b_far, &times(&transposed(&b.across), &passed)),
-        }
-    }
-
-    /// The force on the far piece from forces on the ends of both, the opposite on the near one at its own end, and q̈.
-    pub fn split(&self, a: &Live, b: &Live, near: &V, far: &V) -> (V, V, Vec<f64>) {
-        let x = shift(self.r);
-        let gamma = inverse_of(&sum(&b.near, &product(&product(&x, &a.far), &transposed(&x))));
-        let of_a = times(&x, &add(&times(&transposed(&a.across), near), &a.b_far));
-        let of_b = add(&times(&b.across, far), &b.b_near);
-        let beta = sub(&add(&self.c, &of_a), &of_b);
-        let (f, rates) = self.passing(&gamma).answer(&beta);
-        let back = times(&transposed(&x), &f).map(|e| -e);
-        (f, back, rates)
-    }
-}
-
-impl Passing {
-    fn answer(&self, beta: &V) -> (V, Vec<f64>) {
-        let f = add(&times(&self.w, beta), &self.driven);
-        let rates = self.rest.iter().zip(&self.rows).map(|(rest, row)| rest - dot(row, beta)).collect();
-        (f, rates)
-    }
-}
-
-fn dot(a: &V, b: &V) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+/// The joint of a link, carried by a link at `other`; returns the pose of the link too. Its rates stand still.
+pub(super) fn hinge_at(link: &Link, other: &Placed, q: &[f64], tau: &[f64]) -> (Hinge, Placed) {
+    let own = &q[link.q as usize..];
+    let placed = carried_pose(link, other, &link.freedom.relative(&link.model, own));
+    let (a, b) = if link.reversed { (&placed, other) } else { (other, &placed) };
+    let o = b.x + b.r * link.model.anchor_b;
+    let mut s = vec![Motion6::default(); link.rates as usize];
+    columns(link, a, b, own, &mut s);
+    let first = link.v as usize;
+    let hinge = Hinge {
+        s: s.iter().map(|s| motion(s.at(placed.x - o))).collect(),
+        r: placed.x - other.x,
+        c: [0.0; 6],
+        tau: tau[first..first + link.rates as usize].to_vec(),
+    };
+    (hinge, placed)
 }
 
 impl Frozen {
@@ -199,16 +93,17 @@ impl Frozen {
         }
     }
 
-    /// Two pieces with the joint of the second's first link between them, at rest where `q` says.
-    pub fn join(a: &Frozen, b: &Frozen, link: &Link, q: &[f64], tau: &[f64]) -> Frozen {
-        let (hinge, at) = Hinge::at(link, &a.span, q, tau);
+    /// Two pieces with the joint of the second's first link between them, at rest where `q` says. What hangs beside the first
+    /// leaves it its far end.
+    pub fn join(a: &Frozen, b: &Frozen, beside: bool, link: &Link, q: &[f64], tau: &[f64]) -> Frozen {
+        let (hinge, at) = hinge_at(link, &a.span, q, tau);
         let x = shift(hinge.r);
         let turn = rotation6(&at.r);
         let field = field_map(&at);
 
         // what acts on b without the force that passes, and what b's near end does then
         let mut of_b = [[0.0; Y]; Y];
-        for r in 0..6 {
+        for r in 0..if beside { 0 } else { 6 } {
             for c in 0..6 {
                 of_b[6 + r][6 + c] = turn[c][r];
             }
@@ -218,7 +113,7 @@ impl Frozen {
         }
         let b_near = turned(&turn, &through(&b.near, &of_b));
         let mut of_a = [[0.0; Y]; Y];
-        (0..6).chain(12..Y).for_each(|k| of_a[k][k] = 1.0);
+        (0..if beside { 12 } else { 6 }).chain(12..Y).for_each(|k| of_a[k][k] = 1.0);
         let a_far = turned(&x, &through(&a.far, &of_a));
         let phi_b: M = std::array::from_fn(|r| std::array::from_fn(|c| b.near[r][c]));
         let phi_a: M = std::array::from_fn(|r| std::array::from_fn(|c| a.far[r][6 + c]));
@@ -234,7 +129,7 @@ impl Frozen {
         let on_a = turned(&transposed(&x), &f);
         of_b[..6].copy_from_slice(&on_b);
         for r in 0..6 {
-            of_a[6 + r] = on_a[r].map(|e| -e);
+            of_a[6 + r].iter_mut().zip(on_a[r]).for_each(|(of, on)| *of -= on);
         }
         let mut metric = congruent(&a.metric, &of_a);
         for (row, add) in metric.iter_mut().zip(congruent(&b.metric, &of_b)) {
@@ -259,19 +154,17 @@ impl Frozen {
         };
         let inertia = about(a.inertia, a.mass, a.center - center)
             + about(at.r * b.inertia * at.r.transpose(), b.mass, center_b - center);
-        Frozen {
-            span: Placed::new(at.x + at.r * b.span.x, (at.q * b.span.q).normalize()),
-            mass,
-            center,
-            inertia,
-            near: through(&a.near, &of_a),
-            far: turned(&turn, &through(&b.far, &of_b)),
-            metric,
-        }
+        let (span, far) = if beside {
+            (a.span, through(&a.far, &of_a))
+        } else {
+            let span = Placed::new(at.x + at.r * b.span.x, (at.q * b.span.q).normalize());
+            (span, turned(&turn, &through(&b.far, &of_b)))
+        };
+        Frozen { span, mass, center, inertia, near: through(&a.near, &of_a), far, metric }
     }
 
     /// Both ends in the world, in a field.
-    pub fn live(&self, pose: &Placed, field: &[f64; Z]) -> Live {
+    pub fn ends(&self, pose: &Placed, field: &[f64; Z]) -> Ends {
         let turn = rotation6(&pose.r);
         let back = transposed(&turn);
         let part = |rows: &Rows, first: usize| {
@@ -282,7 +175,7 @@ impl Frozen {
             let b: V = std::array::from_fn(|r| rows[r][12..].iter().zip(field).map(|(m, z)| m * z).sum());
             times(&turn, &b)
         };
-        Live {
+        Ends {
             near: part(&self.near, 0),
             across: part(&self.near, 6),
             far: part(&self.far, 6),

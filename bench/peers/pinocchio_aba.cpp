@@ -1,0 +1,45 @@
+// Time of Pinocchio's articulated-body algorithm on binary trees of ball joints, called from C++; built and run by pinocchio_aba.py.
+#include <pinocchio/algorithm/aba.hpp>
+#include <pinocchio/algorithm/joint-configuration.hpp>
+#include <pinocchio/multibody.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+namespace pin = pinocchio;
+
+static double cpu_seconds() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static double best_us(int bodies, pin::Convention convention) {
+  pin::Model model;
+  for (int k = 0; k < bodies; ++k) {
+    const pin::JointIndex parent = k == 0 ? 0 : (k - 1) / 2 + 1;
+    const auto joint = model.addJoint(parent, pin::JointModelSpherical(), pin::SE3::Random(), "j" + std::to_string(k));
+    model.appendBodyToJoint(joint, pin::Inertia::Random(), pin::SE3::Identity());
+  }
+  pin::Data data(model);
+  const Eigen::VectorXd q = pin::integrate(model, pin::neutral(model), Eigen::VectorXd::Random(model.nv));
+  const Eigen::VectorXd v = Eigen::VectorXd::Random(model.nv), tau = Eigen::VectorXd::Random(model.nv);
+  double best = 1e9;
+  const int count = std::max(1, 20000 / bodies);
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    const double start = cpu_seconds();
+    for (int k = 0; k < count; ++k) pin::aba(model, data, q, v, tau, convention);
+    best = std::min(best, (cpu_seconds() - start) / count);
+  }
+  return best * 1e6;
+}
+
+int main(int argc, char **argv) {
+  for (int k = 1; k < argc; ++k) {
+    const int bodies = std::stoi(argv[k]);
+    std::printf("%d %.2f %.2f\n", bodies, best_us(bodies, pin::Convention::WORLD), best_us(bodies, pin::Convention::LOCAL));
+    std::fflush(stdout);
+  }
+}

@@ -1,0 +1,72 @@
+//! A mechanism in reduced coordinates between events: accelerations by articulated bodies, impulses through the tree (Mirtich).
+
+use super::Tree;
+use crate::joint::rows::Row;
+use crate::math::Wrench;
+use crate::mechanism::Mechanism;
+use crate::params::Method;
+use crate::reduced::Motion6;
+use crate::reduced::adaptor;
+use glam::DVec3;
+
+impl Mechanism {
+    /// Linear and angular accelerations of the movable bodies where they are; `None` if the direct method must find them.
+    pub(in crate::mechanism) fn accelerations_in_tree(&mut self) -> Option<Vec<(DVec3, DVec3)>> {
+        if self.method != Method::Reduced {
+            return None;
+        }
+        let mut tree = self.tree.take().unwrap_or_else(|| Box::new(self.make_tree()));
+        let found = if self.is_unfit_for_reduced(&tree) { None } else { self.accelerate_bodies(&mut tree) };
+        tree.answers = found.is_some();
+        self.tree = Some(tree);
+        found
+    }
+
+    fn accelerate_bodies(&mut self, tree: &mut Tree) -> Option<Vec<(DVec3, DVec3)>> {
+        self.enter_tree(tree);
+        (tree.is_settled, tree.implicit) = (false, false);
+        self.loads_at(tree, false);
+        tree.accelerate(true)?;
+        tree.response.soft.clear(tree.v.len());
+        if !tree.factor_response() {
+            return None;
+        }
+        let accelerations = std::mem::take(&mut tree.data.acceleration);
+        adaptor::set_accelerations(&tree.model, &mut tree.data, &accelerations);
+        tree.data.acceleration = accelerations;
+        let of = |body: usize| tree.data.body_acceleration(tree.model.link_of[body] as usize);
+        Some((0..self.layout.movable).map(of).collect())
+    }
+
+    /// Changes of velocity (by world slot: linear, angular) that unit impulses along rows bring about, where
+    /// [`Mechanism::accelerations_in_tree`] has found accelerations; `None` if it has not.
+    pub(in crate::mechanism) fn response_in_tree(
+        &mut self,
+        pushes: &[(Row, usize, bool)],
+    ) -> Option<Vec<(u32, DVec3, DVec3)>> {
+        let mut tree = self.tree.take_if(|tree| self.method == Method::Reduced && tree.answers)?;
+        let mut pushed = vec![Wrench::default(); tree.model.links.len()];
+        for (row, k, is_b) in pushes {
+            let (lin, ang) = if *is_b { (row.lin, row.ang_b) } else { (-row.lin, row.ang_a) };
+            let wrench = &mut pushed[tree.model.link_of[*k] as usize];
+            wrench.force += lin;
+            wrench.torque += ang;
+        }
+        let mut change = tree.generalised(&pushed);
+        tree.answer(&mut change);
+        let mut motions: Vec<Motion6> = Vec::with_capacity(pushed.len());
+        let mut found = Vec::with_capacity(pushed.len());
+        for (link, at) in tree.model.links.iter().zip(&tree.data.links) {
+            let carrier = motions.get(link.parent as usize).copied().unwrap_or_default();
+            let mut own = carrier.at(at.r);
+            for rate in link.v as usize..link.v as usize + link.rates as usize {
+                own += tree.data.s[rate] * change[rate];
+            }
+            motions.push(own);
+            found.push((self.layout.bodies[link.body as usize], own.at(at.lever()).v, own.w));
+        }
+        found.sort_by_key(|(slot, ..)| *slot);
+        self.tree = Some(tree);
+        Some(found)
+    }
+}
