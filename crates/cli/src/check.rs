@@ -24,7 +24,9 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         built => built?,
     };
     let (census, assembly) = (world.census(), world.assembly());
-    let remarks = remarks(&census, &assembly);
+    let particles: usize =
+        (0..world.particle_system_count()).filter_map(|k| world.particle_system(k)).map(|system| system.len()).sum();
+    let remarks = remarks(&census, particles, &assembly);
     if options.json {
         return print_json(&json!({
             "scene": source.name,
@@ -37,6 +39,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
             "degrees_of_freedom": census.degrees_of_freedom,
             "loops": census.loops,
             "mechanisms": census.mechanisms,
+            "particles": particles,
             "factor_entries": census.factor_entries,
             "assembly": {
                 "iterations": assembly.iterations,
@@ -48,7 +51,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         }));
     }
     let mut text = format!("{}: sound\n", source.name);
-    text.push_str(&facts(&counts(&census)));
+    text.push_str(&facts(&counts(&census, particles)));
     for remark in remarks {
         text.push_str(&format!("  note: {remark}\n"));
     }
@@ -70,7 +73,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-fn counts(census: &Census) -> Vec<(&'static str, String)> {
+fn counts(census: &Census, particles: usize) -> Vec<(&'static str, String)> {
     vec![
         ("bodies", format!("{}, of which {} move by forces", census.bodies, census.dynamic_bodies)),
         ("joints", census.joints.to_string()),
@@ -79,11 +82,12 @@ fn counts(census: &Census) -> Vec<(&'static str, String)> {
         ("degrees of freedom", census.degrees_of_freedom.to_string()),
         ("loops", census.loops.to_string()),
         ("mechanisms", census.mechanisms.to_string()),
+        ("particles", particles.to_string()),
     ]
 }
 
 /// What the numbers mean, and what to do about it.
-fn remarks(census: &Census, assembly: &Assembly) -> Vec<String> {
+fn remarks(census: &Census, particles: usize, assembly: &Assembly) -> Vec<String> {
     let mut remarks = Vec::new();
     if assembly.largest_gap_m > CLOSED || assembly.largest_motion_m > CLOSED || assembly.largest_turn_rad > CLOSED {
         remarks.push(format!(
@@ -102,9 +106,9 @@ fn remarks(census: &Census, assembly: &Assembly) -> Vec<String> {
             if census.redundant_rows == 1 { "holds" } else { "hold" }
         ));
     }
-    if census.dynamic_bodies == 0 {
+    if census.dynamic_bodies == 0 && particles == 0 {
         remarks.push("no body moves by forces; give one the kind \"dynamic\".".to_owned());
-    } else if census.degrees_of_freedom == 0 {
+    } else if census.dynamic_bodies > 0 && census.degrees_of_freedom == 0 {
         remarks.push("nothing can move: the joints leave no degree of freedom. A structure is right so.".to_owned());
     }
     remarks
@@ -134,15 +138,16 @@ mod tests {
 
     #[test]
     fn a_sound_mechanism_needs_no_remark() {
-        assert!(remarks(&census(), &closed()).is_empty());
+        assert!(remarks(&census(), 0, &closed()).is_empty());
     }
 
     #[test]
     fn what_is_odd_is_remarked_on() {
-        let said = |census: Census, assembly: Assembly| remarks(&census, &assembly).join("\n");
+        let said = |census: Census, assembly: Assembly| remarks(&census, 0, &assembly).join("\n");
         assert!(said(Census { redundant_rows: 3, ..census() }, closed()).starts_with("3 rows of the joints hold"));
         assert!(said(Census { degrees_of_freedom: 0, ..census() }, closed()).starts_with("nothing can move"));
         assert!(said(Census { dynamic_bodies: 0, ..census() }, closed()).starts_with("no body moves by forces"));
+        assert!(remarks(&Census { dynamic_bodies: 0, ..census() }, 5, &closed()).is_empty(), "particles move");
         let inexact = Assembly { largest_gap_m: 0.01, largest_motion_m: 0.005, iterations: 4, ..closed() };
         assert!(said(census(), inexact).contains("by 0.01 m"));
     }

@@ -152,20 +152,6 @@ impl JointModel {
         bits
     }
 
-    /// Which hard rows measure an angle (rad) rather than a length, a bit each.
-    pub fn angle_rows(&self) -> u32 {
-        if self.black_box.is_some() {
-            return (0..self.row_count()).filter(|&row| self.row_is_angle(row)).fold(0, |bits, row| bits | 1 << row);
-        }
-        let (mut bits, mut first) = (0, 0);
-        for part in self.parts {
-            let own = (1 << part.rows()) - 1;
-            bits |= if part.is_angle() { own << first } else { 0 };
-            first += part.rows();
-        }
-        bits
-    }
-
     /// Errors of the hard rows.
     #[inline(always)]
     pub fn error(&self, a: &Placed, b: &Placed, turn: f64, out: &mut [f64]) {

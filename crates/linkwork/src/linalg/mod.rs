@@ -127,4 +127,15 @@ impl BlockPattern {
         pairs.dedup();
         BlockPattern { sizes, pairs }
     }
+
+    /// The pattern with neighbouring blocks made one: block k becomes part of `block[k]`.
+    pub fn gathered(&self, block: &[u32]) -> BlockPattern {
+        let mut sizes = vec![0; block.last().map_or(0, |last| *last as usize + 1)];
+        block.iter().zip(&self.sizes).for_each(|(b, size)| sizes[*b as usize] += size);
+        let of = |&(i, j): &(u32, u32)| (block[i as usize], block[j as usize]);
+        let mut pairs: Vec<(u32, u32)> = self.pairs.iter().map(of).filter(|(i, j)| i != j).collect();
+        pairs.sort_unstable_by_key(|&(i, j)| (j, i));
+        pairs.dedup();
+        BlockPattern { sizes, pairs }
+    }
 }

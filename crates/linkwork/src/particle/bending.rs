@@ -93,29 +93,43 @@ impl Force for Hinges {
     }
 
     fn slopes(&self, at: &Points, slopes: &mut Slopes) {
-        let span = slopes.step() * (slopes.step() + self.damping);
-        for h in &self.hinges {
+        let h = slopes.step();
+        let span = h * (h + self.damping);
+        for hinge in &self.hinges {
+            let sum = hinge.sum(at.x) * -hinge.stiffness;
             // Where bending is weak against inertia, x₂ᵀ c x₃ of the opposite corners is replaced by ½ c (|x₂|² + |x₃|²):
-            // more by a weak spring ½ c |x₂ − x₃|², c > 0, and the matrix has entries along edges only, half of all.
-            let mut far = h.k[2] * h.k[3];
-            let is_weak = h.stiffness * far * span < WEAK * at.mass[h.who[2] as usize];
+            // more by a weak spring ½ c |x₂ − x₃|², c > 0, and the matrix has entries along edges only, half of all. The
+            // spring resists changes of the velocities, not these.
+            let mut far = hinge.k[2] * hinge.k[3];
+            let is_weak = hinge.stiffness * far * span < WEAK * at.mass[hinge.who[2] as usize];
+            let mut enter = |i: usize, j: usize, product: f64| {
+                let block = DMat3::from_diagonal(DVec3::splat(hinge.stiffness * span * product));
+                slopes.enter(hinge.who[i] as usize, hinge.who[j] as usize, block);
+            };
             if !is_weak {
-                let k = DMat3::from_diagonal(DVec3::splat(-h.stiffness * far));
-                slopes.add(h.who[3] as usize, h.who[2] as usize, k, k * self.damping);
+                enter(3, 2, far);
                 far = 0.0;
             }
+            let resistance = hinge.stiffness * far * span / h;
             for i in 0..4 {
                 for j in 0..=i {
-                    let product = match (i, j) {
-                        (3, 2) => continue,
-                        (2, 2) | (3, 3) => h.k[i] * h.k[j] + far,
-                        _ => h.k[i] * h.k[j],
-                    };
-                    let k = DMat3::from_diagonal(DVec3::splat(-h.stiffness * product));
-                    slopes.add(h.who[i] as usize, h.who[j] as usize, k, k * self.damping);
+                    match (i, j) {
+                        (3, 2) => {}
+                        (2, 2) | (3, 3) => enter(i, j, hinge.k[i] * hinge.k[j] + far),
+                        _ => enter(i, j, hinge.k[i] * hinge.k[j]),
+                    }
                 }
             }
+            let [_, _, a, b] = hinge.who.map(|i| i as usize);
+            let weak = (at.v[a] - at.v[b]) * resistance;
+            slopes.push(a, weak);
+            slopes.push(b, -weak);
+            (0..4).for_each(|i| slopes.push(hinge.who[i] as usize, sum * hinge.k[i]));
         }
+    }
+
+    fn is_in_slopes(&self) -> bool {
+        true
     }
 
     fn last_particle(&self) -> Option<usize> {

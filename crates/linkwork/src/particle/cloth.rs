@@ -229,13 +229,30 @@ fn element([p, q, r]: [DVec3; 3], warp: DVec3) -> Option<(f64, [f64; 3], [f64; 3
 
 impl Element {
     fn images(&self, x: &[DVec3]) -> (DVec3, DVec3) {
-        let p = self.corners.map(|i| x[i as usize]);
+        self.combine(self.corners.map(|i| x[i as usize]))
+    }
+
+    fn combine(&self, p: [DVec3; 3]) -> (DVec3, DVec3) {
         let sum = |w: &[f64; 3]| p[0] * w[0] + p[1] * w[1] + p[2] * w[2];
         (sum(&self.b), sum(&self.c))
     }
 }
 
 impl Membrane {
+    /// For the image `w` of warp or weft, `moved` since the step began: the slope of the energy there, less what the Hessian
+    /// makes of the motion, so that it counts from the start; and the Hessian with damping, as the step's matrix has it.
+    fn stretched(&self, e: &Element, w: DVec3, moved: DVec3, h: f64) -> (DVec3, DMat3) {
+        let m = &self.material;
+        let length = w.length().max(1e-12);
+        let n = w / length;
+        // compression would push sideways: left out
+        let across = (1.0 - 1.0 / length).max(0.0);
+        let k = e.area * m.stretch;
+        let slope = n * (k * (length - 1.0 - (1.0 - across) * n.dot(moved))) - moved * (k * across);
+        let along = k * (h * h * (1.0 - across) + h * m.damping);
+        (slope, outer(n * along, n) + DMat3::from_diagonal(DVec3::splat(k * h * h * across)))
+    }
+
     /// Velocity of the air against a triangle, and its area vector.
     fn air(&self, at: &Points, e: &Element) -> (DVec3, DVec3) {
         let [p, q, r] = e.corners.map(|i| i as usize);
@@ -289,39 +306,66 @@ impl Force for Membrane {
     }
 
     fn slopes(&self, at: &Points, slopes: &mut Slopes) {
-        let m = &self.material;
+        let (m, h) = (&self.material, slopes.step());
         for e in &self.elements {
-            let (u, v) = e.images(at.x);
-            let stretched = |w: DVec3| {
-                let length = w.length().max(1e-12);
-                let along = outer(w, w) * (1.0 / (length * length));
-                // compression would push sideways: left out
-                let across = (1.0 - 1.0 / length).max(0.0);
-                let k = e.area * m.stretch;
-                (along * (k * (1.0 - across)) + DMat3::IDENTITY * (k * across), along * (k * m.damping))
-            };
-            let ((ku, du), (kv, dv)) = (stretched(u), stretched(v));
+            let who = e.corners.map(|i| i as usize);
+            let ((u, v), rates) = (e.images(at.x), e.combine(who.map(|i| slopes.about(i))));
+            let (u, v) = (u + rates.0 * h, v + rates.1 * h);
+            let (mut gu, ku) = self.stretched(e, u, rates.0 * h, h);
+            let (mut gv, kv) = self.stretched(e, v, rates.1 * h, h);
             let k = e.area * m.shear;
-            let air = match m.air > 0.0 {
-                true => {
-                    let (against, area) = self.air(at, e);
-                    let size = area.length().max(1e-300);
-                    let n = area / size;
-                    outer(n, n) * (2.0 * m.air * size * against.dot(n).abs() / 9.0)
-                }
-                false => DMat3::ZERO,
-            };
-            let g = [0, 1, 2].map(|i| v * e.b[i] + u * e.c[i]);
+            let shear = k * (u.dot(v) - h * (rates.0.dot(v) + u.dot(rates.1)));
+            gu += v * shear;
+            gv += u * shear;
+            let (mut air, mut push) = (DMat3::ZERO, DVec3::ZERO);
+            if m.air > 0.0 {
+                let (against, area) = self.air(at, e);
+                let size = area.length().max(1e-300);
+                let n = area / size;
+                let speed = against.dot(n);
+                let slope = 2.0 * m.air * size * speed.abs() / 9.0;
+                let moves = at.v[who[0]] + at.v[who[1]] + at.v[who[2]];
+                push = n * (m.air * size * speed.abs() * speed / 3.0 + slope * n.dot(moves));
+                air = outer(n, n) * (slope * h);
+            }
+            let (k, g) = (k * h * (h + m.damping), [0, 1, 2].map(|i| v * e.b[i] + u * e.c[i]));
             for i in 0..3 {
+                slopes.push(who[i], push - gu * e.b[i] - gv * e.c[i]);
                 for j in 0..=i {
-                    let (bb, cc) = (e.b[i] * e.b[j], e.c[i] * e.c[j]);
-                    let shear = outer(g[i], g[j]) * k;
-                    let dx = ku * bb + kv * cc + shear;
-                    let damp = du * bb + dv * cc + shear * m.damping + air;
-                    slopes.add(e.corners[i] as usize, e.corners[j] as usize, dx * -1.0, damp * -1.0);
+                    let block = ku * (e.b[i] * e.b[j]) + kv * (e.c[i] * e.c[j]) + outer(g[i] * k, g[j]) + air;
+                    slopes.enter(who[i], who[j], block);
                 }
             }
         }
+    }
+
+    fn is_in_slopes(&self) -> bool {
+        true
+    }
+
+    fn beyond_slopes(&self, at: &Points, h: f64, about: &[DVec3], v: &[DVec3]) -> f64 {
+        let m = &self.material;
+        let mut sum = 0.0;
+        for e in &self.elements {
+            let who = e.corners.map(|i| i as usize);
+            let ((u, w), base) = (e.images(at.x), e.combine(who.map(|i| about[i] * h)));
+            let (u, w) = (u + base.0, w + base.1);
+            let (du, dw) = e.combine(who.map(|i| (v[i] - about[i]) * h));
+            let mut beyond = 0.0;
+            for (w, d) in [(u, du), (w, dw)] {
+                let length = w.length().max(1e-12);
+                let (strain, across) = (length - 1.0, (1.0 - 1.0 / length).max(0.0));
+                let along = w.dot(d) / length;
+                let curvature = along * along * (1.0 - across) + d.length_squared() * across;
+                let end = (w + d).length() - 1.0;
+                beyond += m.stretch * (0.5 * (end * end - strain * strain - curvature) - strain * along);
+            }
+            let (shear, rate) = (u.dot(w), du.dot(w) + u.dot(dw));
+            let end = (u + du).dot(w + dw);
+            beyond += m.shear * (0.5 * (end * end - shear * shear - rate * rate) - shear * rate);
+            sum += e.area * beyond;
+        }
+        sum
     }
 
     fn last_particle(&self) -> Option<usize> {

@@ -24,7 +24,7 @@ fn within<T>(path: String, result: Checked<T>) -> Checked<T> {
 fn number(path: String, value: f64, least: f64) -> Checked<f64> {
     match value.is_finite() && value >= least && value <= 1e15 {
         true => Ok(value),
-        false => Err(SceneError::new(path, format!("{value} must be finite and at least {least}"))),
+        false => Err(SceneError::new(path, format!("{value:e} is not between {least} and 1e15"))),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn system(world: &World, p: &Particles, path: &str) -> Checked<System
     let gravity = system.add_force(Gravity(world.gravity))?;
     let mut b = Builder { path, world, system, anchors: Vec::new(), lines: Vec::new(), triangles: Vec::new() };
     let at = |key: &str| format!("{path}.{key}");
-    within(path.to_string(), b.system.set_radius(p.radius))?;
+    b.system.set_radius(p.radius).map_err(|e| SceneError { path: format!("{path}.radius"), ..e })?;
     number(at("friction"), p.friction, 0.0)?;
     if !(0.0..=1.0).contains(&p.restitution) {
         return Err(SceneError::new(at("restitution"), format!("{} is not between 0 and 1", p.restitution)));
@@ -124,6 +124,7 @@ impl Builder<'_> {
     fn distance(&self, a: usize, b: usize) -> Checked<f64> {
         let x = self.system.positions();
         match (x.get(a), x.get(b)) {
+            (Some(_), Some(_)) if a == b => Err(SceneError::new("", format!("joins point {a} to itself"))),
             (Some(p), Some(q)) => Ok(p.distance(*q)),
             _ => Err(SceneError::new("", format!("points {a} and {b} do not both exist: there are {}", x.len()))),
         }

@@ -34,6 +34,18 @@ pub trait Force: Send + Sync {
     /// Adds ∂f/∂x and ∂f/∂v for implicit steps. Without it the force is taken as constant over a step.
     fn slopes(&self, _at: &Points, _slopes: &mut Slopes) {}
 
+    /// Whether `slopes` also gives the force itself (`Slopes::push`), so that `apply` is not asked for implicit steps: for
+    /// forces whose slopes are taken elsewhere than at the start of the step (`Slopes::about`).
+    fn is_in_slopes(&self) -> bool {
+        false
+    }
+
+    /// For such a force: its energy at the end of a step of length h with velocities `v`, less what its slopes `about` other
+    /// velocities predict, J. What is more than predicted makes the step shorter, and slopes are taken anew.
+    fn beyond_slopes(&self, _at: &Points, _h: f64, _about: &[DVec3], _v: &[DVec3]) -> f64 {
+        0.0
+    }
+
     /// Whether what it does to a particle depends on that particle alone, so that it may be asked about parts of the system.
     fn acts_alone(&self) -> bool {
         false

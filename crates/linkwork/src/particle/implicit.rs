@@ -26,10 +26,11 @@ use super::coarse::Coarse;
 use super::direct::Direct;
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
+use super::packed::Packed;
 use super::press::Press;
 use super::rider::Riders;
 use super::solid::Solid;
-use super::solve::{ACCURACY, note_impulses, solve};
+use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
 use super::{Motion, ParticleReport, ParticleSystem};
 use glam::DVec3;
 
@@ -85,14 +86,30 @@ pub(super) enum Grip {
     Slip(DVec3),
 }
 
+impl Grip {
+    fn friction(&self) -> Option<DVec3> {
+        match self {
+            Grip::Stick => None,
+            Grip::Slip(friction) => Some(*friction),
+        }
+    }
+}
+
 impl Hold {
     /// Impulse of friction on a particle that slides.
     pub fn friction(&self) -> DVec3 {
         match self {
-            Hold::Contact { grip: Grip::Slip(friction), .. } => *friction,
+            Hold::Contact { grip, .. } => grip.friction().unwrap_or(DVec3::ZERO),
             _ => DVec3::ZERO,
         }
     }
+}
+
+/// A contact that held: the solid's key, or `NONE`, and the friction that it slid with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    solid: u32,
+    friction: Option<DVec3>,
 }
 
 /// Working memory and what is remembered from step to step.
@@ -104,10 +121,11 @@ pub(super) struct Implicit {
     pub coarse: Coarse,
     /// The matrix without what holds take away, for the preconditioner.
     pub held_matrix: BlockMatrix,
+    pub packed: Packed,
     /// Faces of cloth that solids may press.
     pub presses: Vec<Press>,
-    /// Contacts that held at the end of the last step, by particle: the solid's key.
-    pub held: Vec<u32>,
+    /// Contacts that held at the end of the last step, by particle.
+    pub held: Vec<Held>,
 }
 
 impl Clone for Implicit {
@@ -122,10 +140,16 @@ const NONE: u32 = u32::MAX;
 const MOST_ITERATIONS: usize = 400;
 /// Solves to find out which contacts hold.
 const MOST_ROUNDS: usize = 4;
+/// Solves to find out which contacts slide; the next step goes on with what was found.
+const GRIP_ROUNDS: usize = 2;
 /// One change in so many contacts does not call for another solve.
 const FEW: usize = 50;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
+/// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
+const BEYOND: f64 = 0.25;
+/// A solve of which this part would be too much is not followed any further.
+const LEAST_SHARE: f64 = 1.0 / 256.0;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
 
@@ -175,7 +199,7 @@ impl ParticleSystem {
         let mut work = std::mem::take(&mut self.implicit);
         work.presses.clear();
         self.lambda.fill(0.0);
-        self.add_forces();
+        self.add_forces_if(|force| !force.is_in_slopes());
         // scripts and nails give velocities
         let end = self.time + h;
         let mut holds = vec![Hold::Free; n];
@@ -193,7 +217,6 @@ impl ParticleSystem {
             }
         }
         let given: Vec<DVec3> = self.v.clone();
-        let mut decided = self.assemble(h, &mut work, &given, &given);
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
@@ -207,36 +230,59 @@ impl ParticleSystem {
             }
         }
         let held = self.multipliers.total > 0;
-        work.held.resize(n, NONE);
+        work.held.resize(n, Held { solid: NONE, friction: None });
         let mut v = self.v.clone();
         if !held && !around.solids.is_empty() {
             self.resume_contacts(h, around, &mut holds, &work.held);
+        }
+        // bodies that answer would have to go as far as the cloth they touch, and no further
+        let alone = around.riders.bodies.is_empty();
+        let bends_much = !held && alone && self.forces.iter().any(|(_, f)| f.is_in_slopes());
+        let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
+        let mut decided = self.assemble(h, &mut work, &holds, [&given, &given, &about]);
+        if !held && !around.solids.is_empty() {
             work.presses = self.faces_near(h, around, &work.matrix);
             work.press(&v, &around.riders, false);
         }
-        let rounds = match (held || around.solids.is_empty(), decided.is_empty()) {
+        let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
             (true, true) => 1,
             (false, true) => MOST_ROUNDS,
             (_, false) => MOST_DECISIONS,
         };
         for round in 0..rounds {
-            report.iterations += match held {
-                true => self.projected_solve(h, &work, &holds, around, &mut v),
-                false => solve(&mut work, &holds, &mut around.riders, &mut v),
-            };
-            if !held {
+            let mut settled = true;
+            let mut solution = None;
+            if held {
+                report.iterations += self.projected_solve(h, &work, &holds, around, &mut v);
+            } else {
+                follow_holds(&holds, &around.riders, &mut v);
+                let guess = v.clone();
+                report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
+                if bends_much {
+                    solution = Some(v.clone());
+                    let from = (&about[..], taken_anew.then_some(&guess[..]));
+                    settled = self.go_as_far_as_it_helps(h, &work, (&holds, &around.riders), from, &mut v);
+                }
                 note_impulses(&work, &holds, &mut around.riders, &v);
             }
-            let (mut changes, mut contacts) = (0, 0);
+            let (mut changes, mut slides, mut contacts) = (0, 0, 0);
             if !held && !around.solids.is_empty() {
-                changes = self.change_contacts(h, around, &mut holds, &mut work, &v);
+                let solution = solution.as_deref().unwrap_or(&v);
+                (changes, slides) = self.change_contacts(h, around, &mut holds, &mut work, (&v, solution));
                 contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count();
             }
-            let mut changed = changes > 0;
+            if round + 1 < GRIP_ROUNDS || !alone {
+                changes += slides;
+            }
+            let mut changed = changes > 0 || !settled;
             let last = round + 1 == rounds;
-            if !decided.is_empty() && !last {
-                let again = self.assemble(h, &mut work, &given, &v);
-                work.right.iter_mut().zip(&holds).for_each(|(r, hold)| *r += hold.friction());
+            if !(decided.is_empty() && settled) && !last {
+                if !settled {
+                    taken_anew = true;
+                    about.clone_from(&v);
+                    follow_holds(&holds, &around.riders, &mut about);
+                }
+                let again = self.assemble(h, &mut work, &holds, [&given, &v, &about]);
                 changed |= again != decided;
                 decided = again;
             }
@@ -244,7 +290,7 @@ impl ParticleSystem {
                 break;
             }
             // a few of very many are not worth another solve: what pulls is let go in the next step, what passes is stopped
-            let few = decided.is_empty() && changes * FEW < contacts;
+            let few = decided.is_empty() && settled && changes * FEW < contacts;
             if (last || few) && !held {
                 // enough of trying: what would pass is stopped by itself
                 self.keep_out(around, &holds, &mut v);
@@ -253,8 +299,10 @@ impl ParticleSystem {
         }
         for i in 0..n {
             work.held[i] = match holds[i] {
-                Hold::Contact { solid, .. } => around.solids[solid].key,
-                _ => NONE,
+                Hold::Contact { solid, grip, .. } => {
+                    Held { solid: around.solids[solid].key, friction: grip.friction() }
+                }
+                _ => Held { solid: NONE, friction: None },
             };
         }
         report.contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count() as u32;
@@ -309,17 +357,64 @@ impl ParticleSystem {
         report
     }
 
-    /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A. Returns what one-sided forces decided.
-    fn assemble(&self, h: f64, work: &mut Implicit, given: &[DVec3], end: &[DVec3]) -> Vec<bool> {
+    /// Goes towards what a solve found as far as that lowers the energy of the step: the system is its slope only near the
+    /// velocities `about` which it was set up, and stiff cloth whose edges turn by a tenth within the step pulls a thousand
+    /// times harder than it says. The way starts `from` the last guess, or where all cloth moves as one, which strains
+    /// nothing. Returns whether the system can be trusted where it ends.
+    fn go_as_far_as_it_helps(
+        &self,
+        h: f64,
+        work: &Implicit,
+        (holds, riders): (&[Hold], &Riders),
+        (about, from): (&[DVec3], Option<&[DVec3]>),
+        v: &mut [DVec3],
+    ) -> bool {
+        let beyond = |v: &[DVec3]| -> f64 {
+            self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum()
+        };
+        let energy = |v: &[DVec3]| -> f64 {
+            let product = work.product(v, riders);
+            (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
+        };
+        let mut start = from.map_or_else(|| as_one(&work.matrix, holds, &self.mass, v), <[DVec3]>::to_vec);
+        for i in 0..v.len() {
+            match holds[i] {
+                Hold::Free => {}
+                Hold::Contact { normal, grip: Grip::Slip(_), .. } => {
+                    let across = normal.dot(v[i] - start[i]);
+                    start[i] += normal * across;
+                }
+                _ => start[i] = v[i],
+            }
+        }
+        let change: Vec<DVec3> = v.iter().zip(&start).map(|(v, start)| *v - *start).collect();
+        let gain = energy(&start) - energy(v);
+        let (before, mut share) = (beyond(&start), 1.0);
+        let mut after = beyond(v) - before;
+        while after > gain * share * (2.0 - share) && share > LEAST_SHARE {
+            share *= 0.5;
+            for i in 0..v.len() {
+                v[i] = start[i] + change[i] * share;
+            }
+            after = beyond(v) - before;
+        }
+        share == 1.0 && after <= BEYOND * gain
+    }
+
+    /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A, for velocities at the start, those expected at the end
+    /// and those about which slopes that change much are taken. Returns what one-sided forces decided.
+    fn assemble(&self, h: f64, work: &mut Implicit, holds: &[Hold], velocities: [&[DVec3]; 3]) -> Vec<bool> {
+        let given = velocities[0];
         work.right.clear();
         work.right.extend((0..given.len()).map(|i| given[i] * self.mass[i] + self.f[i] * h));
         let at = super::Points { x: &self.x, v: given, mass: &self.mass, time: self.time };
-        let decided = work.matrix.assemble(&self.mass, (given, end), h, &mut work.right, |slopes| {
+        let decided = work.matrix.assemble(&self.mass, velocities, h, &mut work.right, |slopes| {
             self.forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
         });
         for p in work.presses.iter().filter(|p| p.active) {
             p.enter(&mut work.matrix, &mut work.right, 1.0);
         }
+        work.right.iter_mut().zip(holds).for_each(|(r, hold)| *r += hold.friction());
         decided
     }
 
@@ -358,30 +453,35 @@ impl ParticleSystem {
     }
 
     /// What touches now and touched before holds from the start, which saves a solve.
-    fn resume_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], held: &[u32]) {
+    fn resume_contacts(&self, h: f64, around: &Surroundings, holds: &mut [Hold], held: &[Held]) {
         for i in 0..holds.len() {
             if !matches!(holds[i], Hold::Free) {
                 continue;
             }
             // solids keep their order by key, though not their numbers
-            let Ok(k) = around.solids.binary_search_by_key(&held[i], |s| s.key) else { continue };
+            let Ok(k) = around.solids.binary_search_by_key(&held[i].solid, |s| s.key) else { continue };
             let solid = &around.solids[k];
             let Some((d, normal)) = solid.distance(self.x[i], self.radius + 1e-3) else { continue };
-            holds[i] = contact(solid, k, self.x[i], normal, (self.radius - d) / h);
+            let mut hold = contact(solid, k, self.x[i], normal, (self.radius - d) / h);
+            if let (Hold::Contact { grip, rider: None, .. }, Some(friction)) = (&mut hold, held[i].friction) {
+                *grip = Grip::Slip(friction - normal * normal.dot(friction));
+            }
+            holds[i] = hold;
         }
     }
 
-    /// Lets contacts go that pull, and takes up those that would be passed; returns how many there are of either.
+    /// Lets contacts go that pull, by what the system was solved to, and takes up those that would be passed at the
+    /// velocities taken; returns how many there are of either, and how many begin or cease to slide.
     fn change_contacts(
         &self,
         h: f64,
         around: &Surroundings,
         holds: &mut [Hold],
         work: &mut Implicit,
-        v: &[DVec3],
-    ) -> usize {
-        let mut changed = 0;
-        let product = work.product(v, &around.riders);
+        (v, solution): (&[DVec3], &[DVec3]),
+    ) -> (usize, usize) {
+        let (mut changed, mut slides) = (0, 0);
+        let product = work.product(solution, &around.riders);
         let reach = self.radius + 1e-6;
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
@@ -391,7 +491,10 @@ impl ParticleSystem {
                     if let Some(next) = next {
                         work.right[i] += next.friction() - holds[i].friction();
                         holds[i] = next;
-                        changed += 1;
+                        match next {
+                            Hold::Contact { .. } => slides += 1,
+                            _ => changed += 1,
+                        }
                     }
                 }
                 Hold::Free => {
@@ -424,7 +527,7 @@ impl ParticleSystem {
                 _ => {}
             }
         }
-        changed + work.press(v, &around.riders, true)
+        (changed + work.press(v, &around.riders, true), slides)
     }
 
     /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.
@@ -544,6 +647,39 @@ impl ParticleSystem {
         }
         iterations
     }
+}
+
+/// The velocity of every particle if each connected piece moved as one with what holds it, or else with its momentum.
+fn as_one(matrix: &BlockMatrix, holds: &[Hold], mass: &[f64], v: &[DVec3]) -> Vec<DVec3> {
+    let n = v.len();
+    let mut piece: Vec<u32> = (0..n as u32).collect();
+    fn root(piece: &mut [u32], mut i: u32) -> u32 {
+        while piece[i as usize] != i {
+            piece[i as usize] = piece[piece[i as usize] as usize];
+            i = piece[i as usize];
+        }
+        i
+    }
+    for i in 0..n {
+        for &j in &matrix.column[matrix.row(i)] {
+            let (a, b) = (root(&mut piece, i as u32), root(&mut piece, j));
+            piece[a.max(b) as usize] = a.min(b);
+        }
+    }
+    let of: Vec<usize> = (0..n as u32).map(|i| root(&mut piece, i) as usize).collect();
+    // momentum and mass of a piece, and of those of it that are held
+    let mut sums = vec![[(DVec3::ZERO, 0.0); 2]; n];
+    for i in 0..n {
+        let held = usize::from(!matches!(holds[i], Hold::Free));
+        for sum in &mut sums[of[i]][..=held] {
+            *sum = (sum.0 + v[i] * mass[i], sum.1 + mass[i]);
+        }
+    }
+    let mean = |i: usize| {
+        let [all, held] = sums[of[i]];
+        if held.1 > 0.0 { held.0 / held.1 } else { all.0 / all.1 }
+    };
+    (0..n).map(mean).collect()
 }
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {

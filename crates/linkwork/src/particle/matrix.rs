@@ -18,10 +18,15 @@ pub(crate) struct BlockMatrix {
 }
 
 impl BlockMatrix {
+    /// Where the blocks of a row are, in `column` and `lower`.
+    pub fn row(&self, i: usize) -> std::ops::Range<usize> {
+        self.start[i] as usize..self.start[i + 1] as usize
+    }
+
     fn slot(&self, i: usize, j: usize) -> Option<usize> {
-        let (from, to) = (self.start[i] as usize, self.start[i + 1] as usize);
+        let row = self.row(i);
         // rows are short: a walk is as quick as a search
-        self.column[from..to].iter().position(|&c| c as usize == j).map(|k| from + k)
+        self.column[row.clone()].iter().position(|&c| c as usize == j).map(|k| row.start + k)
     }
 
     /// Adds a block that has a place; for i ≠ j its transpose belongs to (j, i).
@@ -62,6 +67,7 @@ pub struct Slopes<'a> {
     right: &'a mut [DVec3],
     v: &'a [DVec3],
     end: &'a [DVec3],
+    about: &'a [DVec3],
     decisions: Vec<bool>,
     h: f64,
     missing: Vec<(u32, u32)>,
@@ -86,16 +92,19 @@ impl Slopes<'_> {
         self.h
     }
 
-    /// Adds ∂fᵢ/∂xⱼ and ∂fᵢ/∂vⱼ. For i ≠ j the transposed block belongs to (j, i) and must not be added again.
-    pub fn add(&mut self, i: usize, j: usize, dx: DMat3, dv: DMat3) {
-        let h = self.h;
-        let block = dv * -h + dx * (-h * h);
-        self.right[i] -= dv * self.v[j] * h;
+    /// Velocities about which a force whose slopes change much within a step takes them: where these lead to, positions are
+    /// those of the start plus the step times this. Other forces take theirs where the step begins.
+    pub fn about(&self, i: usize) -> DVec3 {
+        self.about[i]
+    }
+
+    /// Adds to the matrix of the step itself, A = M − h ∂f/∂v − h² ∂f/∂x. For i ≠ j the transposed block belongs to (j, i) and
+    /// must not be added again.
+    pub fn enter(&mut self, i: usize, j: usize, block: DMat3) {
         if i == j {
             self.matrix.diagonal[i] += block;
             return;
         }
-        self.right[j] -= dv.transpose() * self.v[i] * h;
         let (row, column, block) = if i > j { (i, j, block) } else { (j, i, block.transpose()) };
         match self.matrix.slot(row, column) {
             Some(k) => {
@@ -104,6 +113,17 @@ impl Slopes<'_> {
             }
             None => self.missing.push((row as u32, column as u32)),
         }
+    }
+
+    /// Adds ∂fᵢ/∂xⱼ and ∂fᵢ/∂vⱼ. For i ≠ j the transposed block belongs to (j, i) and must not be added again.
+    pub fn add(&mut self, i: usize, j: usize, dx: DMat3, dv: DMat3) {
+        let h = self.h;
+        let block = dv * -h + dx * (-h * h);
+        self.right[i] -= dv * self.v[j] * h;
+        if i != j {
+            self.right[j] -= dv.transpose() * self.v[i] * h;
+        }
+        self.enter(i, j, block);
     }
 
     /// Adds a force on a particle to those of the step, where the slopes count from another force than that of now.
@@ -132,11 +152,12 @@ impl Slopes<'_> {
 
 impl BlockMatrix {
     /// Fills the matrix with masses and slopes, and adds to the right-hand side; `fill` is asked again if the pattern grew.
-    /// Returns what one-sided forces decided, by the velocities expected at the end.
+    /// Slopes are taken at the velocities `v`, or `about` others; returns what one-sided forces decided, by those expected
+    /// at the `end`.
     pub fn assemble(
         &mut self,
         mass: &[f64],
-        (v, end): (&[DVec3], &[DVec3]),
+        [v, end, about]: [&[DVec3]; 3],
         h: f64,
         right: &mut [DVec3],
         mut fill: impl FnMut(&mut Slopes),
@@ -155,7 +176,7 @@ impl BlockMatrix {
             right.copy_from_slice(&before);
             let used = vec![false; self.column.len()];
             let (missing, decisions) = (Vec::new(), Vec::new());
-            let mut slopes = Slopes { matrix: self, right, v, end, decisions, h, missing, used };
+            let mut slopes = Slopes { matrix: self, right, v, end, about, decisions, h, missing, used };
             fill(&mut slopes);
             let (missing, used) = (slopes.missing, slopes.used);
             decided = slopes.decisions;

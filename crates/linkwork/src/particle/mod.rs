@@ -57,6 +57,8 @@ mod cloth;
 pub use cloth::{ClothMaterial, grid};
 
 mod bending;
+mod nearby;
+mod packed;
 mod press;
 mod sheet;
 
@@ -201,7 +203,8 @@ pub(crate) struct Saved {
     f_is_known: bool,
     lambda: Vec<f64>,
     objects: Vec<parametric::Body>,
-    held: Vec<u32>,
+    held: Vec<implicit::Held>,
+    nearby: nearby::Nearby,
     time: f64,
 }
 
@@ -626,6 +629,7 @@ impl ParticleSystem {
             lambda: self.lambda.clone(),
             objects: self.objects.clone(),
             held: self.implicit.held.clone(),
+            nearby: self.sheets.nearby.clone(),
             time: self.time,
         }
     }
@@ -633,7 +637,7 @@ impl ParticleSystem {
     pub(crate) fn go_back(&mut self, saved: Saved) {
         (self.x, self.v, self.f, self.f_is_known) = (saved.x, saved.v, saved.f, saved.f_is_known);
         (self.lambda, self.objects, self.time) = (saved.lambda, saved.objects, saved.time);
-        self.implicit.held = saved.held;
+        (self.implicit.held, self.sheets.nearby) = (saved.held, saved.nearby);
     }
 
     /// A step among solids and bodies. On an error the system is as before.
@@ -641,6 +645,7 @@ impl ParticleSystem {
         self.start.0.clone_from(&self.x);
         self.start.1.clone_from(&self.v);
         let before = (self.objects.clone(), self.time);
+        let known = (self.implicit.held.clone(), self.sheets.nearby.clone());
         if self.method != Method::Implicit {
             around.riders.let_go();
         }
@@ -653,6 +658,7 @@ impl ParticleSystem {
         let lost = finite(self);
         let Some(report) = report.filter(|_| lost.is_none()) else {
             (self.objects, self.time) = before;
+            (self.implicit.held, self.sheets.nearby) = known;
             std::mem::swap(&mut self.x, &mut self.start.0);
             std::mem::swap(&mut self.v, &mut self.start.1);
             self.f_is_known = false;

@@ -182,7 +182,7 @@ impl ParticleSystem {
                         add(weight, gap, normal);
                     }
                 }
-                let (weight, gap, normal) = nearest_point(solid, &x, &known, far);
+                let (weight, gap, normal) = nearest_point(solid, &x, &known, far, reach + moves);
                 let at_vertex = weight.iter().any(|w| *w > AT_VERTEX);
                 // deep in a polyhedron the nearest way out may be through the cloth: its corners know better
                 let lost = at_corner && gap <= 0.0;
@@ -216,8 +216,15 @@ fn least(x: &[DVec3; 3], known: &[(f64, DVec3); 3]) -> f64 {
 }
 
 /// The point of a face that is nearest to a solid, or deepest in it: weights, distance, normal. Down the slope of the distance
-/// along the face, by steps that are halved when they do not help.
-fn nearest_point(solid: &Solid, x: &[DVec3; 3], known: &[(f64, DVec3); 3], far: f64) -> ([f64; 3], f64, DVec3) {
+/// along the face, by steps that are halved when they do not help. The distance from a convex solid is a convex function, so
+/// that every slope bounds it from below: nothing better than what is found, or nothing that is near `enough`, ends the search.
+fn nearest_point(
+    solid: &Solid,
+    x: &[DVec3; 3],
+    known: &[(f64, DVec3); 3],
+    far: f64,
+    enough: f64,
+) -> ([f64; 3], f64, DVec3) {
     let mut best = ([1.0, 0.0, 0.0], known[0].0, known[0].1);
     for (i, k) in known.iter().enumerate().skip(1) {
         if k.0 < best.1 {
@@ -228,19 +235,25 @@ fn nearest_point(solid: &Solid, x: &[DVec3; 3], known: &[(f64, DVec3); 3], far: 
     }
     let point = |w: &[f64; 3]| x[0] * w[0] + x[1] * w[1] + x[2] * w[2];
     let size = (x[1] - x[0]).length().max((x[2] - x[0]).length());
-    let attempt = |weight: [f64; 3], best: &mut ([f64; 3], f64, DVec3)| match solid.distance(point(&weight), far) {
-        Some((d, n)) if d < best.1 - 1e-12 => {
-            *best = (weight, d, n);
-            true
+    let mut bound = if solid.is_convex() { least(x, known) } else { f64::NEG_INFINITY };
+    let attempt = |weight: [f64; 3], best: &mut ([f64; 3], f64, DVec3), bound: &mut f64| {
+        let at = point(&weight);
+        let Some((d, n)) = solid.distance(at, far) else { return false };
+        if solid.is_convex() {
+            *bound = bound.max(x.iter().map(|x| d + n.dot(*x - at)).fold(f64::INFINITY, f64::min));
         }
-        _ => false,
+        let better = d < best.1 - 1e-12;
+        if better {
+            *best = (weight, d, n);
+        }
+        better
     };
-    attempt([1.0 / 3.0; 3], &mut best);
+    attempt([1.0 / 3.0; 3], &mut best, &mut bound);
     let mut step = 0.5 * size;
-    while step > 1e-4 * size {
+    while step > 1e-4 * size && bound <= enough && best.1 - bound > 1e-9 * size {
         let to = point(&best.0) - best.2 * step;
         let [_, a, b, c] = nearest_face([to, x[0], x[1], x[2]]);
-        if !attempt([-a, -b, -c], &mut best) {
+        if !attempt([-a, -b, -c], &mut best, &mut bound) {
             step *= 0.5;
         }
     }

@@ -1,29 +1,26 @@
 //! Cloth against cloth: vertex against face and edge against edge, so that no layer passes another.
 //!
-//! Culling: a tree of boxes over the triangles, laid out once on the surface and fitted to every step's motion. Where the
-//! normals below a node differ little, the patch cannot meet itself and is skipped whole (Volino, Magnenat-Thalmann 1994);
-//! the same for two patches that adjoin each other. What remains are folds and layers.
-//!
-//! Response (after Bridson, Fedkiw, Anderson 2002): pairs that would come nearer than the thickness within the step are
+//! Triangles that may come near each other are known from step to step (nearby.rs). Response (after Bridson, Fedkiw, Anderson 2002): pairs that would come nearer than the thickness within the step are
 //! kept apart by impulses, with friction. Whatever still meets on the straight paths of the step, found by advancing in
 //! steps that cannot overshoot, is stopped; and what will not come free moves on as one.
 
 use super::bending::edges;
+use super::nearby::{Nearby, Paths, Surface, around, joined};
 use crate::collide::parry::Bounds;
 use glam::DVec3;
 
-/// All cloth of a system.
+/// All cloth of a system that collides with itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sheets {
-    triangles: Vec<[u32; 3]>,
+    surface: Surface,
     /// Vertices and edges of each triangle that no earlier triangle has, as bits.
-    /// Edges and twice the area of each triangle at rest.
-    at_rest: Vec<([f64; 3], f64)>,
     own_vertices: Vec<u8>,
     own_edges: Vec<u8>,
-    nodes: Vec<Node>,
+    pub nearby: Nearby,
     /// Boxes around the paths of the vertices within the step.
     paths: Vec<Bounds>,
+    /// Mean velocity in the step, which paths are seen from.
+    mean: DVec3,
     thickness: f64,
     friction: f64,
     /// Pairs found last, and the velocities they were found for.
@@ -31,22 +28,6 @@ pub(super) struct Sheets {
     /// Impulses on particles that do not answer by themselves, since they were last asked for.
     absorbed: Vec<DVec3>,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    /// First child; the second is `other`. A leaf has `NONE` and its triangle in `other`.
-    child: u32,
-    other: u32,
-    rest: Bounds,
-    bounds: Bounds,
-    /// The piece of cloth that all its triangles belong to; `NONE` if to several.
-    piece: u32,
-    /// All normals of the patch lie in the ball around `normal` of this radius.
-    normal: DVec3,
-    spread: f64,
-}
-
-const NONE: u32 = u32::MAX;
 
 /// Two features that may meet: a vertex and the corners of a face, or the ends of two edges.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +42,7 @@ struct Pair {
 
 impl Sheets {
     pub fn is_empty(&self) -> bool {
-        self.triangles.is_empty()
+        self.surface.triangles.is_empty()
     }
 
     pub fn add(&mut self, x: &[DVec3], triangles: Vec<[u32; 3]>, thickness: f64, friction: f64, collides: bool) {
@@ -70,70 +51,33 @@ impl Sheets {
         }
         self.thickness = self.thickness.max(thickness);
         self.friction = self.friction.max(friction);
-        self.triangles.extend(triangles);
-        self.nodes.clear();
-        let count = self.triangles.len();
-        let center = |t: u32| self.triangles[t as usize].iter().map(|&i| x[i as usize]).sum::<DVec3>() / 3.0;
-        let mut order: Vec<u32> = (0..count as u32).collect();
-        let mut nodes = Vec::with_capacity(2 * count);
-        let pieces = pieces(&self.triangles, x.len());
-        split(&mut order, &center, &pieces, &mut nodes);
-        self.nodes = nodes;
-        let triangles = std::mem::take(&mut self.triangles);
-        self.fit(&triangles, |t| Bounds::of(t.iter().map(|&i| x[i as usize])), |_, _| (DVec3::Z, 0.0));
-        self.triangles = triangles;
-        self.nodes.iter_mut().for_each(|n| n.rest = n.bounds.grown(1e-9));
-        let measure = |t: &[u32; 3]| size(t.map(|i| x[i as usize]));
-        let known = self.at_rest.len();
-        self.at_rest.extend(self.triangles[known..].iter().map(measure));
-        self.own_vertices = vec![0; count];
-        self.own_edges = vec![0; count];
+        self.surface.add(x, triangles);
+        self.nearby = Nearby::default();
+        let triangles = &self.surface.triangles;
+        self.own_vertices = vec![0; triangles.len()];
+        self.own_edges = vec![0; triangles.len()];
         let mut seen = vec![false; x.len()];
-        for (t, corners) in self.triangles.iter().enumerate() {
+        for (t, corners) in triangles.iter().enumerate() {
             for k in 0..3 {
                 if !std::mem::replace(&mut seen[corners[k] as usize], true) {
                     self.own_vertices[t] |= 1 << k;
                 }
             }
         }
-        let all = edges(&self.triangles);
+        let all = edges(triangles);
         for (k, e) in all.iter().enumerate() {
             if k == 0 || (all[k - 1].0, all[k - 1].1) != (e.0, e.1) {
-                let corners = self.triangles[e.2 as usize];
+                let corners = triangles[e.2 as usize];
                 let side = (0..3).find(|&s| corners[(s + 2) % 3] == e.3).unwrap_or(0);
                 self.own_edges[e.2 as usize] |= 1 << side;
             }
         }
     }
 
-    /// Fits boxes and normals, children before parents.
-    fn fit(
-        &mut self,
-        triangles: &[[u32; 3]],
-        bounds: impl Fn(&[u32; 3]) -> Bounds,
-        normals: impl Fn(&[u32; 3], usize) -> (DVec3, f64),
-    ) {
-        for k in (0..self.nodes.len()).rev() {
-            let node = self.nodes[k];
-            let (b, n) = match node.child {
-                NONE => {
-                    let t = &triangles[node.other as usize];
-                    (bounds(t), normals(t, node.other as usize))
-                }
-                _ => {
-                    let (a, b) = (&self.nodes[node.child as usize], &self.nodes[node.other as usize]);
-                    let around = Bounds { low: a.bounds.low.min(b.bounds.low), high: a.bounds.high.max(b.bounds.high) };
-                    (around, merged(a, b))
-                }
-            };
-            (self.nodes[k].bounds, (self.nodes[k].normal, self.nodes[k].spread)) = (b, n);
-        }
-    }
-
     /// Changes velocities so that no cloth passes cloth on the way x + h v; `w` are inverse masses. Returns the number of
     /// pairs that were kept apart.
     pub fn resolve(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
-        if self.triangles.is_empty() {
+        if self.surface.triangles.is_empty() {
             return 0;
         }
         let searched = v.to_vec();
@@ -149,7 +93,7 @@ impl Sheets {
 
     /// Stops whatever meets on the way x + h v, without keeping a distance.
     pub fn stop(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
-        if self.triangles.is_empty() {
+        if self.surface.triangles.is_empty() {
             return 0;
         }
         // what was searched last in this step serves as long as paths have not strayed from it
@@ -179,11 +123,13 @@ impl Sheets {
         let mut changed = vec![1_u32; v.len()];
         for round in 1..=ROUNDS {
             // pairs hold all that may meet as long as paths stay near those that were searched
-            let strayed = |i: usize| v[i].distance(searched[i]) * h > self.margin();
-            if (0..v.len()).any(strayed) {
-                pairs = self.candidates(x, v, h);
-                searched.copy_from_slice(v);
-                changed.fill(round);
+            let strayed: Vec<bool> = (0..v.len()).map(|i| v[i].distance(searched[i]) * h > self.margin()).collect();
+            if strayed.contains(&true) {
+                for i in (0..v.len()).filter(|&i| strayed[i]) {
+                    searched[i] = v[i];
+                }
+                let anew = self.add_candidates(&Paths { x, v: &searched, h }, strayed, &mut pairs);
+                changed.iter_mut().zip(anew).filter(|(_, anew)| *anew).for_each(|(c, _)| *c = round);
             }
             let mut hits = 0;
             for p in &pairs {
@@ -221,69 +167,45 @@ impl Sheets {
     /// Pairs of features that may come nearer than the thickness.
     fn candidates(&mut self, x: &[DVec3], v: &[DVec3], h: f64) -> Vec<Pair> {
         // only motion against the rest of the cloth counts
-        let used: DVec3 = self.triangles.iter().map(|t| v[t[0] as usize]).sum();
-        let mean = used / self.triangles.len() as f64;
-        let (triangles, at_rest) = (std::mem::take(&mut self.triangles), std::mem::take(&mut self.at_rest));
-        let grow = 0.5 * self.thickness + self.margin();
-        let ends: Vec<DVec3> = x.iter().zip(v).map(|(x, v)| *x + (*v - mean) * h).collect();
-        let end = |i: u32| ends[i as usize];
-        let mut paths = std::mem::take(&mut self.paths);
-        paths.clear();
-        paths.extend(x.iter().zip(&ends).map(|(a, b)| Bounds { low: a.min(*b), high: a.max(*b) }));
-        self.fit(
-            &triangles,
-            |t| around(&paths, *t).grown(grow),
-            |t, number| {
-                let area = |p: &[DVec3; 3]| (p[1] - p[0]).cross(p[2] - p[0]).normalize_or_zero();
-                let before = [x[t[0] as usize], x[t[1] as usize], x[t[2] as usize]];
-                let after = [end(t[0]), end(t[1]), end(t[2])];
-                let (a, b) = (area(&before), area(&after));
-                let middle = (a + b) * 0.5;
-                if is_squeezed(&before, &at_rest[number]) || is_squeezed(&after, &at_rest[number]) {
-                    return (middle, ANY_NORMAL);
-                }
-                (middle, a.distance(middle))
-            },
-        );
-        (self.triangles, self.at_rest, self.paths) = (triangles, at_rest, paths);
+        let used: DVec3 = self.surface.triangles.iter().map(|t| v[t[0] as usize]).sum();
+        self.mean = used / self.surface.triangles.len() as f64;
+        self.paths.clear();
+        self.paths.resize(x.len(), Bounds::EMPTY);
         let mut pairs = Vec::new();
-        let mut stack = vec![(0_u32, 0_u32)];
-        while let Some((a, b)) = stack.pop() {
-            let (na, nb) = (&self.nodes[a as usize], &self.nodes[b as usize]);
-            if a == b {
-                let flat = na.piece != NONE && is_flat(na.normal, na.spread);
-                if na.child != NONE && !flat {
-                    stack.extend([(na.child, na.child), (na.other, na.other), (na.child, na.other)]);
-                }
-                continue;
-            }
-            if !na.bounds.overlaps(&nb.bounds) {
-                continue;
-            }
-            if na.piece == nb.piece && na.piece != NONE && na.rest.overlaps(&nb.rest) {
-                let (normal, spread) = merged(na, nb);
-                if is_flat(normal, spread) {
-                    continue;
-                }
-            }
-            match (na.child, nb.child) {
-                (NONE, NONE) => {
-                    self.features((na.other as usize, nb.other as usize), x, v, h, &mut pairs);
-                }
-                (NONE, _) => stack.extend([(a, nb.child), (a, nb.other)]),
-                (_, NONE) => stack.extend([(na.child, b), (na.other, b)]),
-                _ if na.bounds.half().length_squared() > nb.bounds.half().length_squared() => {
-                    stack.extend([(na.child, b), (na.other, b)]);
-                }
-                _ => stack.extend([(a, nb.child), (a, nb.other)]),
-            }
-        }
+        self.add_candidates(&Paths { x, v, h }, vec![true; x.len()], &mut pairs);
         pairs
     }
 
-    fn features(&self, (s, t): (usize, usize), x: &[DVec3], v: &[DVec3], h: f64, pairs: &mut Vec<Pair>) {
+    /// Finds those of vertices that have `strayed` anew; returns these, with some that are looked at anew as well.
+    fn add_candidates(&mut self, paths: &Paths, mut strayed: Vec<bool>, pairs: &mut Vec<Pair>) -> Vec<bool> {
+        let slack = self.margin();
+        let left = self.nearby.update(&self.surface, paths, self.thickness + 2.0 * slack, slack);
+        for i in 0..strayed.len() {
+            strayed[i] |= left[i];
+            if strayed[i] {
+                let end = paths.x[i] + (paths.v[i] - self.mean) * paths.h;
+                self.paths[i] = Bounds::of([paths.x[i], end]);
+            }
+        }
+        pairs.retain(|p| !p.who.iter().any(|&i| strayed[i as usize]));
+        let moved = |t: u32| self.surface.triangles[t as usize].iter().any(|&i| strayed[i as usize]);
+        for &[a, b] in &self.nearby.pairs {
+            if moved(a) || moved(b) {
+                self.features((a as usize, b as usize), paths, &strayed, pairs);
+            }
+        }
+        strayed
+    }
+
+    /// Pairs of features of two triangles that may come near and have a vertex that has strayed.
+    fn features(&self, (s, t): (usize, usize), paths: &Paths, strayed: &[bool], pairs: &mut Vec<Pair>) {
+        let Paths { x, v, h } = *paths;
+        let triangles = &self.surface.triangles;
         let near = DVec3::splat(self.thickness + 2.0 * self.margin());
         let mut consider = |who: [u32; 4], edges: bool| {
+            if !who.iter().any(|&i| strayed[i as usize]) {
+                return;
+            }
             let p = [x[who[0] as usize], x[who[1] as usize], x[who[2] as usize], x[who[3] as usize]];
             let (weight, offset) = nearest(p, edges);
             let distance = offset.length();
@@ -312,10 +234,10 @@ impl Sheets {
                 continue;
             }
             // boxes around their motions first: most features of two triangles that are near are not near themselves
-            let face = self.triangles[other];
+            let face = triangles[other];
             let of_face = around(&self.paths, face);
             for k in 0..3 {
-                let vertex = self.triangles[one][k];
+                let vertex = triangles[one][k];
                 if own >> k & 1 == 1
                     && are_near(&self.paths[vertex as usize], &of_face, near)
                     && !face.contains(&vertex)
@@ -329,7 +251,7 @@ impl Sheets {
             return;
         }
         let edge = |triangle: usize, k: usize| {
-            let corners = &self.triangles[triangle];
+            let corners = &triangles[triangle];
             (corners[k], corners[if k == 2 { 0 } else { k + 1 }])
         };
         let path = |(a, b): (u32, u32)| joined(&self.paths[a as usize], &self.paths[b as usize]);
@@ -415,15 +337,6 @@ impl Sheets {
     }
 }
 
-fn joined(a: &Bounds, b: &Bounds) -> Bounds {
-    Bounds { low: a.low.min(b.low), high: a.high.max(b.high) }
-}
-
-/// The box around the paths of a triangle.
-fn around(paths: &[Bounds], [a, b, c]: [u32; 3]) -> Bounds {
-    joined(&joined(&paths[a as usize], &paths[b as usize]), &paths[c as usize])
-}
-
 /// Whether two boxes are nearer than a distance along every axis.
 fn are_near(a: &Bounds, b: &Bounds, near: DVec3) -> bool {
     (a.low - near).cmple(b.high).all() && (b.low - near).cmple(a.high).all()
@@ -450,107 +363,6 @@ const RECOVERY: f64 = 0.25;
 /// by themselves may never come to an end.
 const IMPULSE_ROUNDS: u32 = 6;
 const ROUNDS: u32 = 400;
-
-/// Radius of a ball that holds all normals there are.
-const ANY_NORMAL: f64 = 4.0;
-/// Part of its edges and of its area that a triangle keeps where a flat patch cannot meet itself.
-const KEPT: f64 = 0.5;
-
-/// Lengths of the edges and twice the area.
-fn size(p: [DVec3; 3]) -> ([f64; 3], f64) {
-    let edges = [p[0].distance(p[1]), p[1].distance(p[2]), p[2].distance(p[0])];
-    (edges, (p[1] - p[0]).cross(p[2] - p[0]).length())
-}
-
-/// Whether a triangle is so much smaller than at rest that its neighbours may meet in its plane: then equal normals say
-/// nothing about the patch.
-fn is_squeezed(p: &[DVec3; 3], rest: &([f64; 3], f64)) -> bool {
-    let shorter = |a: usize, b: usize, rest: f64| p[a].distance_squared(p[b]) < KEPT * KEPT * rest * rest;
-    let area = (p[1] - p[0]).cross(p[2] - p[0]).length_squared();
-    area < KEPT * KEPT * rest.1 * rest.1
-        || shorter(0, 1, rest.0[0])
-        || shorter(1, 2, rest.0[1])
-        || shorter(2, 0, rest.0[2])
-}
-
-/// Whether all normals of a patch are within thirty degrees of their mean.
-fn is_flat(normal: DVec3, spread: f64) -> bool {
-    spread * spread < 0.25 * normal.length_squared()
-}
-
-/// The ball around two balls of normals.
-fn merged(a: &Node, b: &Node) -> (DVec3, f64) {
-    let d = a.normal.distance(b.normal);
-    if d + b.spread <= a.spread {
-        return (a.normal, a.spread);
-    }
-    if d + a.spread <= b.spread {
-        return (b.normal, b.spread);
-    }
-    let radius = 0.5 * (d + a.spread + b.spread);
-    (a.normal.lerp(b.normal, (radius - a.spread) / d.max(1e-300)), radius)
-}
-
-/// Lays out a tree over the triangles in `order`, parents before children.
-fn split(order: &mut [u32], center: &impl Fn(u32) -> DVec3, pieces: &[u32], nodes: &mut Vec<Node>) -> u32 {
-    let here = nodes.len();
-    let empty = Bounds::EMPTY;
-    let first = pieces[order[0] as usize];
-    let piece = if order.iter().all(|&t| pieces[t as usize] == first) { first } else { NONE };
-    nodes.push(Node {
-        child: NONE,
-        other: order[0],
-        rest: empty,
-        bounds: empty,
-        piece,
-        normal: DVec3::ZERO,
-        spread: 0.0,
-    });
-    if piece == NONE {
-        // the first piece apart from the others: flatness means something on one piece only
-        order.sort_by_key(|&t| (pieces[t as usize], t));
-        let least = pieces[order[0] as usize];
-        let count = order.iter().take_while(|&&t| pieces[t as usize] == least).count();
-        let (left, right) = order.split_at_mut(count);
-        let child = split(left, center, pieces, nodes);
-        let other = split(right, center, pieces, nodes);
-        (nodes[here].child, nodes[here].other) = (child, other);
-    } else if order.len() > 1 {
-        let size = Bounds::of(order.iter().map(|&t| center(t))).half();
-        let axis = if size.x >= size.y && size.x >= size.z {
-            0
-        } else if size.y >= size.z {
-            1
-        } else {
-            2
-        };
-        order.sort_by(|&a, &b| center(a)[axis].total_cmp(&center(b)[axis]).then(a.cmp(&b)));
-        let (left, right) = order.split_at_mut(order.len() / 2);
-        let child = split(left, center, pieces, nodes);
-        let other = split(right, center, pieces, nodes);
-        (nodes[here].child, nodes[here].other) = (child, other);
-    }
-    here as u32
-}
-
-/// The connected piece of each triangle.
-fn pieces(triangles: &[[u32; 3]], vertices: usize) -> Vec<u32> {
-    let mut parent: Vec<u32> = (0..vertices as u32).collect();
-    fn root(parent: &mut [u32], mut i: u32) -> u32 {
-        while parent[i as usize] != i {
-            parent[i as usize] = parent[parent[i as usize] as usize];
-            i = parent[i as usize];
-        }
-        i
-    }
-    for t in triangles {
-        for &i in &t[1..] {
-            let (a, b) = (root(&mut parent, t[0]), root(&mut parent, i));
-            parent[a.max(b) as usize] = a.min(b);
-        }
-    }
-    triangles.iter().map(|t| root(&mut parent, t[0])).collect()
-}
 
 /// How fast two features can come towards each other.
 fn reach(who: [u32; 4], edges: bool, v: &[DVec3]) -> f64 {

@@ -1,12 +1,13 @@
 //! The linear system of an implicit step (implicit.rs), solved for velocities of particles and coordinates of riders.
 //!
-//! Directly where the pattern says that this is cheap; otherwise by conjugate gradients, preconditioned with
+//! Directly where the pattern says that this is cheap, which it is for a cloth of some 2500 points; otherwise by conjugate gradients, preconditioned with
 //! diagonal blocks and the coarse level of what holds leave free, or with the factor of all but the faces that press on riders.
 
 use super::coarse::Coarse;
 use super::direct::Direct;
 use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
+use super::packed::{Lanes, lanes, times};
 use super::press::Press;
 use super::rider::Riders;
 use glam::{DMat3, DVec3};
@@ -17,7 +18,7 @@ pub(super) const ACCURACY: f64 = 1e-3;
 const SLOW: f64 = 0.05;
 /// Iterations before a factorisation is tried, where that is bearable; where it is not, what has been found is taken: it
 /// is nearer to the minimum of the step's energy than the start was, so that nothing explodes.
-const PATIENCE: usize = 120;
+const PATIENCE: u32 = 120;
 
 /// A vector of reduced unknowns: particles, and coordinates of units of riders.
 #[derive(Clone, Default)]
@@ -28,7 +29,7 @@ struct Reduced {
 
 impl Reduced {
     fn dot(&self, other: &Reduced) -> f64 {
-        let particles: f64 = self.z.iter().zip(&other.z).map(|(a, b)| a.dot(*b)).sum();
+        let particles = dot(&self.z, &other.z);
         let units: f64 = self.units.iter().zip(&other.units).map(|(a, b)| a * b).sum();
         particles + units
     }
@@ -44,27 +45,49 @@ impl Reduced {
     }
 }
 
+/// The sum of products, in four sums that need not wait for each other.
+fn dot(a: &[DVec3], b: &[DVec3]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (mut fours, mut others) = (a.chunks_exact(4), b.chunks_exact(4));
+    for (a, b) in (&mut fours).zip(&mut others) {
+        for k in 0..4 {
+            sums[k] += a[k].dot(b[k]);
+        }
+    }
+    let rest: f64 = fours.remainder().iter().zip(others.remainder()).map(|(a, b)| a.dot(*b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
 /// Particles and riders side by side, with working memory for what goes from one to the other.
 struct Between<'a> {
     holds: &'a [Hold],
+    /// Particles that are not free.
+    held: Vec<usize>,
     /// Velocities of riders, or impulses on them.
     of_bodies: Vec<(DVec3, DVec3)>,
 }
 
 impl Between<'_> {
+    fn new(holds: &[Hold]) -> Between<'_> {
+        let held = (0..holds.len()).filter(|&i| !matches!(holds[i], Hold::Free)).collect();
+        Between { holds, held, of_bodies: Vec::new() }
+    }
+
     /// v = S z + T y.
     fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
         riders.motions_of(&u.units, &mut self.of_bodies);
         let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
-        for ((v, hold), z) in v.iter_mut().zip(self.holds).zip(&u.z) {
-            *v = match *hold {
-                Hold::Free => *z,
+        v.copy_from_slice(&u.z);
+        for &i in &self.held {
+            let z = u.z[i];
+            v[i] = match self.holds[i] {
+                Hold::Free => z,
                 Hold::Fixed => DVec3::ZERO,
                 Hold::Contact { grip: Grip::Stick, rider, .. } => {
                     rider.map_or(DVec3::ZERO, |(k, lever)| point(k, lever))
                 }
                 Hold::Contact { normal, rider, .. } => {
-                    let along = *z - normal * normal.dot(*z);
+                    let along = z - normal * normal.dot(z);
                     rider.map_or(along, |(k, lever)| along + normal * normal.dot(point(k, lever)))
                 }
                 Hold::Attached { rider, lever, .. } => point(rider, lever),
@@ -72,8 +95,8 @@ impl Between<'_> {
         }
     }
 
-    /// (Sᵀ f, Tᵀ f), the latter added to the units.
-    fn reduce(&mut self, riders: &Riders, f: &[DVec3], out: &mut Reduced) {
+    /// (Sᵀ f, Tᵀ f): the former in place, the latter added to the units.
+    fn reduce(&mut self, riders: &Riders, f: &mut [DVec3], units: &mut [f64]) {
         self.of_bodies.clear();
         self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
         let on_bodies = &mut self.of_bodies;
@@ -81,30 +104,31 @@ impl Between<'_> {
             on_bodies[k].0 += f;
             on_bodies[k].1 += lever.cross(f);
         };
-        for ((out, hold), f) in out.z.iter_mut().zip(self.holds).zip(f) {
-            *out = match *hold {
-                Hold::Free => *f,
+        for &i in &self.held {
+            let here = f[i];
+            f[i] = match self.holds[i] {
+                Hold::Free => here,
                 Hold::Fixed => DVec3::ZERO,
                 Hold::Contact { grip: Grip::Stick, rider, .. } => {
                     if let Some((k, lever)) = rider {
-                        push(k, lever, *f);
+                        push(k, lever, here);
                     }
                     DVec3::ZERO
                 }
                 Hold::Contact { normal, rider, .. } => {
-                    let across = normal * normal.dot(*f);
+                    let across = normal * normal.dot(here);
                     if let Some((k, lever)) = rider {
                         push(k, lever, across);
                     }
-                    *f - across
+                    here - across
                 }
                 Hold::Attached { rider, lever, .. } => {
-                    push(rider, lever, *f);
+                    push(rider, lever, here);
                     DVec3::ZERO
                 }
             };
         }
-        riders.gather(&self.of_bodies, &mut out.units);
+        riders.gather(&self.of_bodies, units);
     }
 }
 
@@ -168,31 +192,37 @@ fn settle_with_coordinates(riders: &mut Riders) {
     }
 }
 
-/// Solves for velocities (`v` is the guess) and those of the riders; returns iterations.
-pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) -> u32 {
-    let n = v.len();
-    for i in 0..n {
-        match holds[i] {
+/// Gives held particles of a guess the velocities that their holds say.
+pub(super) fn follow_holds(holds: &[Hold], riders: &Riders, v: &mut [DVec3]) {
+    for (v, hold) in v.iter_mut().zip(holds) {
+        match *hold {
             Hold::Free | Hold::Fixed => {}
             Hold::Contact { normal, target, given, rider, grip, .. } => {
                 let at = rider.map_or(given, |(k, lever)| riders.point(k, lever));
                 match grip {
-                    Grip::Stick => v[i] = at + normal * target,
-                    Grip::Slip(_) => v[i] += normal * (target + normal.dot(at - v[i])),
+                    Grip::Stick => *v = at + normal * target,
+                    Grip::Slip(_) => *v += normal * (target + normal.dot(at - *v)),
                 }
             }
-            Hold::Attached { rider, lever, drift } => v[i] = riders.point(rider, lever) + drift,
+            Hold::Attached { rider, lever, drift } => *v = riders.point(rider, lever) + drift,
         }
     }
+}
+
+/// Solves for velocities (`v` is the guess, which follows the holds) and those of the riders; returns iterations.
+pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) -> u32 {
+    let n = v.len();
     let matrix = &work.matrix;
-    let mut between = Between { holds, of_bodies: Vec::new() };
+    let mut between = Between::new(holds);
     let presses: Vec<Press> = work.presses.iter().filter(|p| p.active && p.rider.is_some()).copied().collect();
     let mut q = work.product(v, riders);
-    let residual: Vec<DVec3> = (0..n).map(|i| work.right[i] - q[i]).collect();
     let zero = Reduced { z: vec![DVec3::ZERO; n], units: vec![0.0; riders.size] };
     let mut r = zero.clone();
+    for i in 0..n {
+        r.z[i] = work.right[i] - q[i];
+    }
     riders.lacking(&mut r.units);
-    between.reduce(riders, &residual, &mut r);
+    between.reduce(riders, &mut r.z, &mut r.units);
     let bodies = riders.velocities();
     presses.iter().for_each(|p| p.push_units(riders, -p.impulse(v, &bodies), &mut r.units));
     let mut rubbed = vec![(DVec3::ZERO, DVec3::ZERO); riders.bodies.len()];
@@ -224,68 +254,66 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
             Preconditioner::Blocks(Blocks::new(matrix, &work.held_matrix, holds, riders, coarse))
         }
     };
+    work.packed.fill(matrix);
     let accuracy = if direct { 1e-3 * ACCURACY } else { ACCURACY };
-    let mut right = zero.clone();
-    between.reduce(riders, &work.right, &mut right);
+    let mut right = Reduced { z: work.right.clone(), units: zero.units.clone() };
+    between.reduce(riders, &mut right.z, &mut right.units);
     let mut z = zero.clone();
-    precondition.apply(holds, riders, &right, &mut z);
+    precondition.apply(&between, riders, &right, &mut z);
     let size = right.dot(&z);
-    precondition.apply(holds, riders, &r, &mut z);
+    precondition.apply(&between, riders, &r, &mut z);
     let mut rho = r.dot(&z);
     let slow = SLOW * SLOW * matrix.masses;
     let goal = accuracy * accuracy * size.max(slow);
     let mut d = z.clone();
-    let (mut p, mut reduced) = (vec![DVec3::ZERO; n], zero);
-    let mut moved = vec![0.0; riders.size];
+    let mut p = zero.z;
+    let (mut pushed, mut moved) = (vec![0.0; riders.size], vec![0.0; riders.size]);
     let mut iterations = 0;
     while rho > goal {
-        if iterations >= PATIENCE && (direct || !presses.is_empty()) {
-            break;
-        }
         if iterations >= PATIENCE {
-            let mut u = r;
-            riders.shift_all(&moved, 1.0);
-            moved.fill(0.0);
-            if work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units) {
+            if presses.is_empty() && work.direct.is_bearable(matrix, holds, riders) {
+                let mut u = r;
+                riders.shift_all(&moved, 1.0);
+                moved.fill(0.0);
+                work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
                 add(&mut between, &u, &mut q, v, riders);
             }
             break;
         }
         between.expand(riders, &d, &mut p);
-        matrix.multiply(&p, &mut q);
+        work.packed.multiply(&p, &mut q);
         // faces against riders: κ (s − V)², of which the matrix has κ s²
-        reduced.units.copy_from_slice(&d.units);
+        pushed.copy_from_slice(&d.units);
         let mut of_riders = 0.0;
         for press in &presses {
             let body = press.of_body(&between.of_bodies);
             let (resisted, of_body) = (press.resist(press.velocity(&p, &between.of_bodies)), press.resist(body));
             (0..3).for_each(|i| q[press.who[i]] -= of_body * press.weight[i]);
-            press.push_units(riders, -resisted, &mut reduced.units);
+            press.push_units(riders, -resisted, &mut pushed);
             of_riders -= resisted.dot(body);
         }
-        let particles: f64 = p.iter().zip(&q).map(|(a, b)| a.dot(*b)).sum();
-        let curvature = particles + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
+        let curvature = dot(&p, &q) + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
         if curvature <= 0.0 {
             break;
         }
-        between.reduce(riders, &q, &mut reduced);
+        between.reduce(riders, &mut q, &mut pushed);
         let step = rho / curvature;
         for i in 0..n {
             v[i] += p[i] * step;
-            r.z[i] -= reduced.z[i] * step;
+            r.z[i] -= q[i] * step;
         }
         for k in 0..moved.len() {
             moved[k] += d.units[k] * step;
-            r.units[k] -= reduced.units[k] * step;
+            r.units[k] -= pushed[k] * step;
         }
-        precondition.apply(holds, riders, &r, &mut z);
+        precondition.apply(&between, riders, &r, &mut z);
         let next = r.dot(&z);
         d.follow(&z, next / rho);
         rho = next;
         iterations += 1;
     }
     riders.shift_all(&moved, 1.0);
-    iterations as u32
+    iterations
 }
 
 /// Adds a change of the unknowns.
@@ -343,21 +371,21 @@ enum Preconditioner<'a> {
 }
 
 impl Preconditioner<'_> {
-    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
+    fn apply(&mut self, between: &Between, riders: &Riders, r: &Reduced, z: &mut Reduced) {
         match self {
             Preconditioner::Direct(direct) => {
                 z.z.copy_from_slice(&r.z);
                 z.units.copy_from_slice(&r.units);
                 direct.apply(&mut z.z, &mut z.units);
             }
-            Preconditioner::Blocks(blocks) => blocks.apply(holds, riders, r, z),
+            Preconditioner::Blocks(blocks) => blocks.apply(between, riders, r, z),
         }
     }
 }
 
 /// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.
 struct Blocks<'a> {
-    particles: Vec<DMat3>,
+    particles: Vec<Lanes>,
     units: Vec<Cholesky>,
     coarse: Option<&'a mut Coarse>,
 }
@@ -391,22 +419,23 @@ impl<'a> Blocks<'a> {
                 row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
             }
         }
-        let particles = held.diagonal.iter().map(|d| d.inverse()).collect();
+        let particles = held.diagonal.iter().map(|d| lanes(&d.inverse())).collect();
         Blocks { particles, units: blocks.into_iter().map(Cholesky::of).collect(), coarse }
     }
 
-    fn apply(&mut self, holds: &[Hold], riders: &Riders, r: &Reduced, z: &mut Reduced) {
+    fn apply(&mut self, between: &Between, riders: &Riders, r: &Reduced, z: &mut Reduced) {
         for ((z, d), r) in z.z.iter_mut().zip(&self.particles).zip(&r.z) {
-            *z = *d * *r;
+            *z = times(d, *r);
         }
         if let Some(coarse) = &mut self.coarse {
             coarse.add(&r.z, &mut z.z);
         }
-        for (z, hold) in z.z.iter_mut().zip(holds) {
-            *z = match hold {
+        for &i in &between.held {
+            let z = &mut z.z[i];
+            *z = match between.holds[i] {
                 Hold::Free => *z,
                 Hold::Fixed | Hold::Attached { .. } | Hold::Contact { grip: Grip::Stick, .. } => DVec3::ZERO,
-                Hold::Contact { normal, .. } => *z - *normal * normal.dot(*z),
+                Hold::Contact { normal, .. } => *z - normal * normal.dot(*z),
             };
         }
         z.units.copy_from_slice(&r.units);

@@ -22,10 +22,15 @@ impl ParticleSystem {
     }
 
     pub(super) fn add_forces(&mut self) {
+        self.add_forces_if(|_| true);
+    }
+
+    /// Of those that are wanted.
+    pub(super) fn add_forces_if(&mut self, wanted: impl Fn(&dyn super::Force) -> bool) {
         self.f.clear();
         self.f.resize(self.x.len(), DVec3::ZERO);
         let at = super::Points { x: &self.x, v: &self.v, mass: &self.mass, time: self.time };
-        for (_, force) in &self.forces {
+        for (_, force) in self.forces.iter().filter(|(_, force)| wanted(&**force)) {
             force.apply(&at, &mut self.f);
         }
     }

@@ -269,6 +269,67 @@ fn cloth_drapes_over_a_sphere_without_passing_it_or_itself() {
 }
 
 #[test]
+fn cloth_as_stiff_as_paper_falls_on_a_sphere_and_comes_to_rest() {
+    for stretch in [1e4, 1e5] {
+        let mut s = ParticleSystem::new();
+        s.add_force(Gravity(G)).unwrap();
+        let n = 24;
+        let (vertices, triangles) = grid(DVec3::new(-0.55, -0.6, 0.36), DVec3::X * 1.2, DVec3::Y * 1.2, n, n);
+        let cloth = ClothMaterial { stretch, shear: 0.1 * stretch, thickness: 0.01, ..ClothMaterial::default() };
+        s.add_cloth(&vertices, &triangles, cloth).unwrap();
+        s.set_radius(0.005).unwrap();
+        s.add_obstacle(Obstacle::shape(&Geometry::Sphere { radius: 0.3 }, Pose::IDENTITY).unwrap().with(0.4, 0.0));
+        s.add_obstacle(Obstacle::plane(DVec3::Z * -0.6, DVec3::Z).unwrap().with(0.4, 0.0));
+        let weight = s.masses().iter().sum::<f64>() * 9.81;
+        for step in 0..360 {
+            s.step(1.0 / 60.0).unwrap();
+            // what has been thrown would move faster than what has fallen from where it began
+            let kinetic = s.energy().kinetic;
+            assert!(kinetic < weight * 1.0, "{stretch:e} N/m, step {step}: {kinetic} J of motion");
+            let nearest = s.positions().iter().map(|x| x.length()).fold(f64::INFINITY, f64::min);
+            assert!(nearest > 0.3, "{stretch:e} N/m, step {step}: {:.2e} m inside the sphere", 0.3 - nearest);
+        }
+        assert_eq!(layers_crossed(s.positions(), &triangles), 0, "{stretch:e} N/m: cloth through cloth");
+        let speed = s.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
+        assert!(speed < 0.3, "{stretch:e} N/m: still {speed} m/s after 6 s");
+        let ratio = |t: &[u32; 3], k: usize| {
+            let (a, b) = (t[k] as usize, t[(k + 1) % 3] as usize);
+            s.positions()[a].distance(s.positions()[b]) / vertices[a].distance(vertices[b])
+        };
+        let strain = triangles.iter().flat_map(|t| (0..3).map(move |k| (ratio(t, k) - 1.0).abs())).fold(0.0, f64::max);
+        assert!(strain < 0.03, "{stretch:e} N/m: an edge is off by {strain:.3} of its length");
+    }
+}
+
+#[test]
+fn a_stiff_sheet_shaken_in_flight_keeps_its_momentum_and_makes_no_energy() {
+    for stretch in [1e4, 1e6, 1e8] {
+        let mut s = ParticleSystem::new();
+        let cloth = ClothMaterial {
+            stretch,
+            shear: 0.1 * stretch,
+            air: 0.0,
+            damping: 0.0,
+            self_collision: false,
+            ..ClothMaterial::default()
+        };
+        let (vertices, triangles) = grid(DVec3::ZERO, DVec3::X * 0.5, DVec3::Y * 0.5, 12, 12);
+        for i in s.add_cloth(&vertices, &triangles, cloth).unwrap() {
+            let turn = |k: f64| (i as f64 * k).sin();
+            s.set_velocity(i, DVec3::new(0.3 + 0.2 * turn(3.1), 0.1 * turn(1.7), 1.0 * turn(2.3))).unwrap();
+        }
+        let (before, momentum) = (s.energy().total(), s.momentum());
+        for step in 0..120 {
+            s.step(1.0 / 60.0).unwrap();
+            let now = s.energy().total();
+            assert!(now < 1.02 * before, "{stretch:e} N/m, step {step}: {now} J of {before} J");
+        }
+        // rounding of forces that are 1e8 times as large
+        assert_near("momentum", s.momentum().linear, momentum.linear, 1e-7);
+    }
+}
+
+#[test]
 fn cloth_dropped_on_cloth_stays_above_it() {
     let mut s = ParticleSystem::new();
     s.add_force(Gravity(G)).unwrap();
