@@ -276,7 +276,7 @@ impl ParticleSystem {
             }
             let mut changed = changes > 0 || !settled;
             let last = round + 1 == rounds;
-            if !(decided.is_empty() && settled) && !last {
+            if !last && (!settled || !decided.is_empty()) {
                 if !settled {
                     taken_anew = true;
                     about.clone_from(&v);
