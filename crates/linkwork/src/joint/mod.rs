@@ -177,8 +177,8 @@ impl JointModel {
     /// How far the axis z of b leans towards the axes x and y of a.
     #[inline(always)]
     fn axis_error(&self, a: &Placed, b: &Placed) -> [f64; 2] {
-        let z = a.r.transpose() * (b.r * self.frame_b.z_axis);
-        [z.dot(self.frame_a.x_axis), z.dot(self.frame_a.y_axis)]
+        let z = b.r * self.frame_b.z_axis;
+        [z.dot(a.r * self.frame_a.x_axis), z.dot(a.r * self.frame_a.y_axis)]
     }
 
     /// The hard rows.

@@ -360,16 +360,13 @@ impl BlockLdlt {
 fn take_out<const F: usize, const T: usize>(tile: &[f64], from: &[f64; F], to: &mut [f64]) {
     let tile = &tile.as_chunks::<T>().0[..F];
     let to: &mut [f64; T] = to.first_chunk_mut().expect("T entries");
-    // summed by itself, so that one tile need not wait for the one before
-    let mut product = tile[0].map(|e| from[0] * e);
-    for (line, x) in tile.iter().zip(from).skip(1) {
+    let mut sum = *to;
+    for (line, x) in tile.iter().zip(from) {
         for k in 0..T {
-            product[k] = multiply_add(*x, line[k], product[k]);
+            sum[k] = multiply_add(-x, line[k], sum[k]);
         }
     }
-    for k in 0..T {
-        to[k] -= product[k];
-    }
+    *to = sum;
 }
 
 #[cfg(test)]

@@ -69,15 +69,14 @@ pub(crate) fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Product of two rows of six, in two sums that do not wait for each other.
+/// Product of two rows of six, in three sums that do not wait for each other.
 #[inline(always)]
 pub(crate) fn dot(a: &[f64; 6], b: &[f64; 6]) -> f64 {
-    let mut sums = [a[0] * b[0], a[1] * b[1]];
-    for k in 0..2 {
-        sums[k] = multiply_add(a[k + 2], b[k + 2], sums[k]);
-        sums[k] = multiply_add(a[k + 4], b[k + 4], sums[k]);
+    let mut sums = [a[0] * b[0], a[1] * b[1], a[2] * b[2]];
+    for k in 0..3 {
+        sums[k] = multiply_add(a[k + 3], b[k + 3], sums[k]);
     }
-    sums[0] + sums[1]
+    (sums[0] + sums[1]) + sums[2]
 }
 
 /// The largest of a sequence of magnitudes; NaN wins, so that it cannot hide.

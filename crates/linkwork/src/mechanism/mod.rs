@@ -432,10 +432,12 @@ impl Mechanism {
         self.taken(h, StepKind::LastResort, Some(reason), iterations)
     }
 
-    /// Whether the last substep, a smaller one, took so many iterations that this one is not worth trying.
+    /// Whether the last substep, a smaller one, took so many iterations that this one is not worth trying. Under bounded rows
+    /// iterations tell less: limits that come and go take some of their own.
     fn would_not_converge(&self, h: f64) -> bool {
         let last_was_smaller = self.filled > 0 && self.filled_step < 0.75 * h;
-        self.halvings < MOST_HALVINGS && last_was_smaller && self.last_iterations >= HARD_TO_CLOSE
+        let hard = last_was_smaller && self.last_iterations >= HARD_TO_CLOSE;
+        hard && self.halvings < MOST_HALVINGS && self.bounded.is_empty()
     }
 
     /// The accurate step; if it is the smallest and dropped rows alone stay open, once more with those rows kept.
