@@ -30,7 +30,8 @@ impl Mechanism {
         // and a loop can turn a small gap into a large error elsewhere
         let in_loops = if self.layout.can_be_redundant { IN_LOOPS } else { 1.0 };
         let tightening = in_loops * (h / FRAME).powi(2).clamp(1e-3, 1.0);
-        let Some(iterations) = self.close_positions(h, tightening * params.joint_tolerance) else {
+        let (wish, enough) = (tightening * params.joint_tolerance, in_loops * params.joint_tolerance);
+        let Some(iterations) = self.close_positions(h, wish, enough) else {
             self.u.copy_from_slice(&self.u_start);
             return None;
         };
@@ -121,8 +122,9 @@ impl Mechanism {
         self.curvature.copy_from_slice(&self.rhs);
     }
 
-    /// Modified Newton on the predicted joint errors; `None` if it does not converge.
-    pub(super) fn close_positions(&mut self, h: f64, tolerance: f64) -> Option<u32> {
+    /// Modified Newton on the predicted joint errors, to a tolerance or, where rounding keeps it from getting on, to what is
+    /// `enough`; `None` if it does not converge.
+    pub(super) fn close_positions(&mut self, h: f64, tolerance: f64, enough: f64) -> Option<u32> {
         let mut before = [f64::INFINITY; 2];
         self.anderson.restart();
         for iteration in 0..MOST_ITERATIONS {
@@ -138,7 +140,7 @@ impl Mechanism {
                 return Some(iteration);
             }
             if !worst.is_finite() || worst > 0.7 * before[0] {
-                return None;
+                return (worst < enough).then_some(iteration);
             }
             before = [before[1], worst];
             if self.bounded.has_limits() {

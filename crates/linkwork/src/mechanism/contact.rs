@@ -422,7 +422,7 @@ impl Mechanism {
         self.predict_outside(h);
         match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_BOUND) {
             Some(_) => None,
-            None => self.close_positions(h, params.joint_tolerance),
+            None => self.close_positions(h, params.joint_tolerance, params.joint_tolerance),
         }
     }
 

@@ -231,7 +231,7 @@ impl Mechanism {
         match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE) {
             Some(_) => None,
             None => self
-                .close_positions(h, params.joint_tolerance)
+                .close_positions(h, params.joint_tolerance, params.joint_tolerance)
                 .or_else(|| self.close_by_projection(h, params.joint_tolerance)),
         }
     }
