@@ -130,7 +130,8 @@ impl Problem<'_> {
             Bounds::Unilateral => (0.0, f64::INFINITY),
             Bounds::Box { lo, hi } => (lo, hi),
             Bounds::Friction { normal, mu } => {
-                let most = mu * x[normal].max(0.0);
+                // without friction there is none under a force that runs away, either: 0 · ∞ is no bound
+                let most = if mu > 0.0 { mu * x[normal].max(0.0) } else { 0.0 };
                 (-most, most)
             }
         }

@@ -269,3 +269,12 @@ fn what_cannot_be_met_is_refused() {
     let bad = Problem { a: &[1.0], b: &[0.0], bounds: &[Bounds::Friction { normal: 0, mu: 0.5 }] };
     assert!(matches!(lemke(&bad), Err(Failure::Malformed { .. })));
 }
+
+/// Sweeps that run away panicked at a row of friction without friction, whose bounds became 0 · ∞.
+#[test]
+fn sweeps_that_run_away_fail_and_do_not_panic() {
+    let a = [1.0, -2.0, 0.0, -2.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    let bounds = [Bounds::Unilateral, Bounds::Unilateral, Bounds::Friction { normal: 1, mu: 0.0 }];
+    let problem = Problem { a: &a, b: &[-1.0; 3], bounds: &bounds };
+    assert!(gauss_seidel(&problem, &[], 5000, 1e-9).is_err());
+}
