@@ -92,6 +92,10 @@ fn no_scene_needs_more_instructions_than_before() {
     }
     let before = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/instructions.json");
     let outcome = linkwork(&["bench", "--instructions", "--compare", before, "--allow", "10"]);
+    if outcome.stderr.contains("valgrind does not know an instruction") {
+        eprintln!("skipped: {}", outcome.stderr);
+        return;
+    }
     let text = outcome.exits_with(0).stdout;
     assert!(!text.contains("not in the file"), "{text}");
 }
