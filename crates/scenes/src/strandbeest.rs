@@ -6,7 +6,8 @@
 //! Alternate legs are mirrored; crank pins follow each other by a third of a turn.
 //!
 //! With `ground` the frame is free, the machine is dropped and only its feet collide; the motor still turns the crank if it has
-//! a `speed`. The ground is a plane through the origin that rises along +x by `slope`; the lowest foot starts 0.4 m above it.
+//! a `speed`. The crank is otherwise free: on a slope of 0.2 its gravity torque is held by the friction of feet at few angles only,
+//! so the machine runs down like a wheel (in MuJoCo, too) unless a `brake` holds the crank. The ground is a plane through the origin that rises along +x by `slope`; the lowest foot starts 0.4 m above it.
 //! Nine hinges a leg (45 rows) on 36 freedoms that depend on the crank alone: nine rows a leg are redundant.
 
 use glam::{DQuat, DVec2, DVec3};
@@ -57,6 +58,11 @@ pub(crate) const ENTRY: Entry = Entry {
         Parameter::switch("ground", 0.0, "1: the machine, its frame free, is dropped on the ground"),
         Parameter::real("slope", 0.0, -1.0, 1.0, "", "rise of the ground along x, as a tangent"),
         Parameter::switch("walk", 0.0, "1: the motor turns the crank on the ground too"),
+        Parameter::switch(
+            "brake",
+            0.0,
+            "1: a brake holds the crank on the ground; without it the machine runs down slopes",
+        ),
     ],
     build: |values| Ok(machine(values)),
 };
@@ -121,6 +127,9 @@ fn machine(values: &Values) -> Scene {
         let max_force = Some(MOTOR_TORQUE_PER_LEG * legs as f64);
         main_bearing = main_bearing
             .with(Coordinate::of("angle").motor(Motor::Velocity { target: values.real("speed"), max_force }));
+    } else if on_ground && values.is_on("brake") {
+        main_bearing =
+            main_bearing.with(Coordinate::of("angle").motor(Motor::Velocity { target: 0.0, max_force: None }));
     }
     scene.joint(main_bearing);
     for (index, pose) in poses.iter().enumerate() {

@@ -277,10 +277,25 @@ pub const CASES: &[Case] = &[
     },
     Case {
         scene: "strandbeest",
-        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2)],
+        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2), ("brake", 1.0)],
         dt: 0.02,
         duration: 5.0,
         targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.06)],
+    },
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 50.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2), ("brake", 1.0)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6), Overlap(1e-4), TotalTime(0.3)],
+    },
+    // runs down the slope, as in MuJoCo
+    Case {
+        scene: "strandbeest",
+        settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2)],
+        dt: 0.02,
+        duration: 5.0,
+        targets: &[JointError(1e-6)],
     },
     Case {
         scene: "crane",

@@ -2,7 +2,7 @@
 
 use crate::joint::Motion;
 use crate::joint::rows::Row;
-use crate::math::rotation::LANES;
+use crate::math::rotation::{LANES, in_lanes, of_lanes};
 use crate::math::{Placed, rotation};
 use crate::mechanism::pile::turn_spin;
 use crate::world::Bodies;
@@ -133,20 +133,15 @@ impl Free {
 /// Finds where the present velocities lead, four bodies at once.
 pub(super) fn predict_all(states: &mut [Free], h: f64) {
     for four in states.chunks_mut(LANES) {
-        let (mut q, mut l, mut quarter) = ([[0.0; LANES]; 4], [[0.0; LANES]; 3], [[0.0; LANES]; 3]);
-        for i in 0..LANES {
-            let state = &four[i.min(four.len() - 1)];
-            (0..4).for_each(|c| q[c][i] = state.pose.q.to_array()[c]);
-            let (momentum, inverse) = (state.momentum(), state.inv_sqrt * state.inv_sqrt);
-            for c in 0..3 {
-                l[c][i] = momentum[c];
-                quarter[c][i] = 0.25 * h * inverse[c];
-            }
-        }
+        let each: [&Free; LANES] = std::array::from_fn(|i| &four[i.min(four.len() - 1)]);
+        let mut q = in_lanes(each.map(|state| state.pose.q.to_array()));
+        let mut l = in_lanes(each.map(|state| state.momentum().to_array()));
+        let quarter = in_lanes(each.map(|state| (0.25 * h * (state.inv_sqrt * state.inv_sqrt)).to_array()));
         let together = rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
+        let (q, l) = (of_lanes(q), of_lanes(l));
         for (i, state) in four.iter_mut().enumerate() {
             let (turned, momentum) = match together {
-                true => (DQuat::from_xyzw(q[0][i], q[1][i], q[2][i], q[3][i]), DVec3::new(l[0][i], l[1][i], l[2][i])),
+                true => (DQuat::from_array(q[i]), DVec3::from_array(l[i])),
                 false => {
                     let inverse = state.inv_sqrt * state.inv_sqrt;
                     rotation::rotate_free(state.pose.q, state.momentum(), inverse, h)

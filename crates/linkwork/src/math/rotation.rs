@@ -3,6 +3,7 @@
 
 use super::multiply_add;
 use glam::{DQuat, DVec3};
+use wide::f64x4;
 
 // π/2 in three parts of which the first two have trailing zeros, so that k·part is exact for moderate k (Cody and Waite).
 const HALF_PI_1: f64 = 1.570_796_326_734_125_6;
@@ -26,34 +27,36 @@ pub(crate) fn sin_cos(x: f64) -> (f64, f64) {
     }
 }
 
+/// Taylor's coefficients of sin x = x + x z (…) and cos x = 1 + z (…), z = x².
+const SINE: [f64; 8] = [
+    -1.0 / 6.0,
+    1.0 / 120.0,
+    -1.0 / 5_040.0,
+    1.0 / 362_880.0,
+    -1.0 / 39_916_800.0,
+    1.0 / 6_227_020_800.0,
+    -1.0 / 1_307_674_368_000.0,
+    1.0 / 355_687_428_096_000.0,
+];
+const COSINE: [f64; 8] = [
+    -1.0 / 2.0,
+    1.0 / 24.0,
+    -1.0 / 720.0,
+    1.0 / 40_320.0,
+    -1.0 / 3_628_800.0,
+    1.0 / 479_001_600.0,
+    -1.0 / 87_178_291_200.0,
+    1.0 / 20_922_789_888_000.0,
+];
+
 #[inline(always)]
 fn sin_cos_kernel(x: f64) -> (f64, f64) {
-    const S: [f64; 8] = [
-        -1.0 / 6.0,
-        1.0 / 120.0,
-        -1.0 / 5_040.0,
-        1.0 / 362_880.0,
-        -1.0 / 39_916_800.0,
-        1.0 / 6_227_020_800.0,
-        -1.0 / 1_307_674_368_000.0,
-        1.0 / 355_687_428_096_000.0,
-    ];
-    const C: [f64; 8] = [
-        -1.0 / 2.0,
-        1.0 / 24.0,
-        -1.0 / 720.0,
-        1.0 / 40_320.0,
-        -1.0 / 3_628_800.0,
-        1.0 / 479_001_600.0,
-        -1.0 / 87_178_291_200.0,
-        1.0 / 20_922_789_888_000.0,
-    ];
     let z = x * x;
-    let mut s = S[7];
-    let mut c = C[7];
+    let mut s = SINE[7];
+    let mut c = COSINE[7];
     for k in (0..7).rev() {
-        s = multiply_add(s, z, S[k]);
-        c = multiply_add(c, z, C[k]);
+        s = multiply_add(s, z, SINE[k]);
+        c = multiply_add(c, z, COSINE[k]);
     }
     (multiply_add(x * z, s, x), multiply_add(z, c, 1.0))
 }
@@ -92,46 +95,68 @@ pub(crate) fn rotate_free(q: DQuat, l: DVec3, inverse_inertia: DVec3, h: f64) ->
 
 /// Bodies that are rotated together.
 pub(crate) const LANES: usize = 4;
-/// One number of each of them.
-pub(crate) type Lanes = [f64; LANES];
+
+/// The numbers of four bodies, one number of all of them to a lane vector.
+#[inline(always)]
+pub(crate) fn in_lanes<const N: usize>(bodies: [[f64; N]; LANES]) -> [f64x4; N] {
+    std::array::from_fn(|c| f64x4::new(bodies.map(|body| body[c])))
+}
+
+/// Body by body again.
+#[inline(always)]
+pub(crate) fn of_lanes<const N: usize>(lanes: [f64x4; N]) -> [[f64; N]; LANES] {
+    let lanes = lanes.map(f64x4::to_array);
+    std::array::from_fn(|i| lanes.map(|lane| lane[i]))
+}
 
 /// [`rotate_free`] of four bodies at once: quaternion (x, y, z, w), body angular momentum, `quarter` = h/4 times inverse inertia.
 /// The same bits as one by one. Returns whether no stage turned further than the sine and cosine used here reach;
 /// otherwise the result means nothing.
 #[inline]
-pub(crate) fn rotate_free_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], quarter: &[Lanes; 3]) -> bool {
-    let double = quarter[2].map(|k| 2.0 * k);
-    let mut widest = [0.0; LANES];
-    turn_lanes(q, l, [0, 1, 2], &quarter[0], &mut widest);
-    turn_lanes(q, l, [1, 2, 0], &quarter[1], &mut widest);
-    turn_lanes(q, l, [2, 0, 1], &double, &mut widest);
-    turn_lanes(q, l, [1, 2, 0], &quarter[1], &mut widest);
-    turn_lanes(q, l, [0, 1, 2], &quarter[0], &mut widest);
-    for i in 0..LANES {
-        let n = q[0][i] * q[0][i] + q[1][i] * q[1][i] + q[2][i] * q[2][i] + q[3][i] * q[3][i];
-        let k = 1.5 - 0.5 * n;
-        for part in q.iter_mut() {
-            part[i] *= k;
-        }
-    }
-    widest.iter().all(|angle| *angle <= std::f64::consts::FRAC_PI_4)
+pub(crate) fn rotate_free_lanes(q: &mut [f64x4; 4], l: &mut [f64x4; 3], quarter: &[f64x4; 3]) -> bool {
+    let double = quarter[2] + quarter[2];
+    let mut widest = f64x4::splat(0.0);
+    turn_lanes(q, l, [0, 1, 2], quarter[0], &mut widest);
+    turn_lanes(q, l, [1, 2, 0], quarter[1], &mut widest);
+    turn_lanes(q, l, [2, 0, 1], double, &mut widest);
+    turn_lanes(q, l, [1, 2, 0], quarter[1], &mut widest);
+    turn_lanes(q, l, [0, 1, 2], quarter[0], &mut widest);
+    let n = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    let k = f64x4::splat(1.5) - f64x4::splat(0.5) * n;
+    q.iter_mut().for_each(|part| *part *= k);
+    widest.to_array().iter().all(|angle| *angle <= std::f64::consts::FRAC_PI_4)
 }
 
 /// A turn about body axis `axes[0]`, `axes[1]` and `axes[2]` following it in the positive sense.
 #[inline(always)]
-fn turn_lanes(q: &mut [Lanes; 4], l: &mut [Lanes; 3], axes: [usize; 3], k: &Lanes, widest: &mut Lanes) {
+fn turn_lanes(q: &mut [f64x4; 4], l: &mut [f64x4; 3], axes: [usize; 3], k: f64x4, widest: &mut f64x4) {
     let [x, y, z] = axes;
-    let (mut s, mut c) = ([0.0; LANES], [0.0; LANES]);
-    for i in 0..LANES {
-        let angle = k[i] * l[x][i];
-        widest[i] = if widest[i] > angle.abs() { widest[i] } else { angle.abs() };
-        (s[i], c[i]) = sin_cos_kernel(angle);
+    let angle = k * l[x];
+    *widest = widest.max(angle.abs());
+    let (s, c) = sin_cos_lanes(angle);
+    let (two, one) = (f64x4::splat(2.0), f64x4::splat(1.0));
+    (l[y], l[z]) = turn_plane_lanes(two * s * c, (-two * s).mul_add(s, one), l[y], l[z]);
+    (q[x], q[3]) = turn_plane_lanes(s, c, q[x], q[3]);
+    (q[y], q[z]) = turn_plane_lanes(s, c, q[y], q[z]);
+}
+
+/// [`sin_cos_kernel`] of four angles.
+#[inline(always)]
+fn sin_cos_lanes(x: f64x4) -> (f64x4, f64x4) {
+    let z = x * x;
+    let mut s = f64x4::splat(SINE[7]);
+    let mut c = f64x4::splat(COSINE[7]);
+    for k in (0..7).rev() {
+        s = s.mul_add(z, f64x4::splat(SINE[k]));
+        c = c.mul_add(z, f64x4::splat(COSINE[k]));
     }
-    for i in 0..LANES {
-        (l[y][i], l[z][i]) = turn_plane(double_angle(s[i], c[i]), l[y][i], l[z][i]);
-        (q[x][i], q[3][i]) = turn_plane((s[i], c[i]), q[x][i], q[3][i]);
-        (q[y][i], q[z][i]) = turn_plane((s[i], c[i]), q[y][i], q[z][i]);
-    }
+    ((x * z).mul_add(s, x), z.mul_add(c, f64x4::splat(1.0)))
+}
+
+/// [`turn_plane`] of four pairs.
+#[inline(always)]
+fn turn_plane_lanes(s: f64x4, c: f64x4, a: f64x4, b: f64x4) -> (f64x4, f64x4) {
+    (s.mul_add(b, c * a), (-s).mul_add(a, c * b))
 }
 
 /// One Newton step towards unit length: enough for the rounding of a step, and free of a square root.
@@ -210,14 +235,15 @@ mod tests {
             })
             .collect();
         let h = 0.4;
-        let mut q: [Lanes; 4] = std::array::from_fn(|c| std::array::from_fn(|i| bodies[i].0.to_array()[c]));
-        let mut l: [Lanes; 3] = std::array::from_fn(|c| std::array::from_fn(|i| bodies[i].1[c]));
-        let quarter: [Lanes; 3] = std::array::from_fn(|c| std::array::from_fn(|i| 0.25 * h * bodies[i].2[c]));
+        let mut q = in_lanes(std::array::from_fn(|i| bodies[i].0.to_array()));
+        let mut l = in_lanes(std::array::from_fn(|i| bodies[i].1.to_array()));
+        let quarter = in_lanes(std::array::from_fn(|i| (0.25 * h * bodies[i].2).to_array()));
         assert!(rotate_free_lanes(&mut q, &mut l, &quarter));
+        let (q, l) = (of_lanes(q), of_lanes(l));
         for (i, body) in bodies.iter().enumerate() {
             let (one_q, one_l) = rotate_free(body.0, body.1, body.2, h);
-            assert_eq!([q[0][i], q[1][i], q[2][i], q[3][i]], one_q.to_array());
-            assert_eq!([l[0][i], l[1][i], l[2][i]], one_l.to_array());
+            assert_eq!(q[i], one_q.to_array());
+            assert_eq!(l[i], one_l.to_array());
         }
     }
 

@@ -28,7 +28,7 @@ mod stiffness;
 use crate::body::Accelerations;
 use crate::joint::{EnergyAccount, JointMemory, MAX_ROWS, Motion, REMEMBERED};
 use crate::linalg::kernels::with_size;
-use crate::math::rotation::LANES;
+use crate::math::rotation::{LANES, in_lanes, of_lanes};
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::{Method, StepParams};
 use crate::report::{StageTimer, StepKind};
@@ -611,34 +611,33 @@ impl Mechanism {
     /// Four bodies at once, the last ones repeated where the mechanism ends.
     fn predict_lanes(&mut self, first: usize, h: f64) {
         let last = self.layout.movable - 1;
-        let (mut q, mut l, mut quarter) = ([[0.0; LANES]; 4], [[0.0; LANES]; 3], [[0.0; LANES]; 3]);
-        for i in 0..LANES {
-            let k = (first + i).min(last);
-            let (inertia, u, at) = (&self.inertia[k], &self.u[k], &self.pose[k]);
-            (q[0][i], q[1][i], q[2][i], q[3][i]) = (at.q.x, at.q.y, at.q.z, at.q.w);
-            for c in 0..3 {
-                l[c][i] = u[3 + c] * inertia.sqrt[c];
-                quarter[c][i] = 0.25 * h * inertia.inverse[c];
-            }
-        }
-        if !rotation::rotate_free_lanes(&mut q, &mut l, &quarter) {
-            for i in 0..LANES {
-                let k = (first + i).min(last);
-                let (inertia, u) = (&self.inertia[k], &self.u[k]);
-                let momentum = DVec3::new(u[3], u[4], u[5]) * inertia.sqrt;
-                let (turned, momentum) = rotation::rotate_free(self.pose[k].q, momentum, inertia.inverse, h);
-                (q[0][i], q[1][i], q[2][i], q[3][i]) = (turned.x, turned.y, turned.z, turned.w);
-                (l[0][i], l[1][i], l[2][i]) = (momentum.x, momentum.y, momentum.z);
+        let bodies: [usize; LANES] = std::array::from_fn(|i| (first + i).min(last));
+        let mut q = in_lanes(bodies.map(|k| self.pose[k].q.to_array()));
+        let mut l = in_lanes(bodies.map(|k| self.body_momentum(k).to_array()));
+        let quarter = in_lanes(bodies.map(|k| (0.25 * h * self.inertia[k].inverse).to_array()));
+        let together = rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
+        let (mut q, mut l) = (of_lanes(q), of_lanes(l));
+        if !together {
+            for (i, &k) in bodies.iter().enumerate() {
+                let turned = rotation::rotate_free(self.pose[k].q, self.body_momentum(k), self.inertia[k].inverse, h);
+                (q[i], l[i]) = (turned.0.to_array(), turned.1.to_array());
             }
         }
         for i in 0..LANES.min(last + 1 - first) {
             let k = first + i;
             let u = &self.u[k];
             let x = self.pose[k].x + DVec3::new(u[0], u[1], u[2]) * (h * self.inertia[k].inv_sqrt_mass);
-            let q = DQuat::from_xyzw(q[0][i], q[1][i], q[2][i], q[3][i]);
+            let q = DQuat::from_array(q[i]);
             self.next[k] = Placed { x, q, r: DMat3::from_quat(q) };
-            self.next_momentum[k] = DVec3::new(l[0][i], l[1][i], l[2][i]);
+            self.next_momentum[k] = DVec3::from_array(l[i]);
         }
+    }
+
+    /// Angular momentum of body `k` in its own axes.
+    #[inline]
+    fn body_momentum(&self, k: usize) -> DVec3 {
+        let u = &self.u[k];
+        DVec3::new(u[3], u[4], u[5]) * self.inertia[k].sqrt
     }
 
     /// Where bodies that nobody in this mechanism moves will be after `h`.
