@@ -10,7 +10,7 @@ use super::BlockPattern;
 use super::kernels::{PanelKernel, UpdateKernel, invert_dropping, panel_kernel, update_kernel, with_size};
 use super::ordering::elimination_tree;
 use crate::math::multiply_add;
-use wide::f64x4;
+use wide::{f64x4, f64x8};
 
 #[derive(Clone, Copy)]
 struct RowBlock {
@@ -291,22 +291,22 @@ impl BlockLdlt {
             && self.row_blocks.iter().zip(&other.row_blocks).all(|(a, b)| a.block == b.block)
     }
 
-    /// [`BlockLdlt::solve`] in four lanes: for four factors that are laid out as this one, or for this one's own `values`.
-    pub fn solve_lanes<V: Copy + Into<f64x4>>(&self, values: &[V], x: &mut [f64x4]) {
+    /// [`BlockLdlt::solve`] in lanes: for factors that are laid out as this one, a factor to a lane, or for this one's own `values`.
+    pub fn solve_lanes<V: Copy + Into<X>, X: Lanes>(&self, values: &[V], x: &mut [X]) {
         for c in &self.columns {
-            with_size!(c.size, M => self.ahead_lanes::<M, V>(c, values, x));
+            with_size!(c.size, M => self.ahead_lanes::<M, V, X>(c, values, x));
         }
         for c in self.columns.iter().rev() {
-            with_size!(c.size, M => self.back_lanes::<M, V>(c, values, x));
+            with_size!(c.size, M => self.back_lanes::<M, V, X>(c, values, x));
         }
     }
 
     #[inline(always)]
-    fn ahead_lanes<const M: usize, V: Copy + Into<f64x4>>(&self, c: &Column, values: &[V], x: &mut [f64x4]) {
+    fn ahead_lanes<const M: usize, V: Copy + Into<X>, X: Lanes>(&self, c: &Column, values: &[V], x: &mut [X]) {
         let row = c.row as usize;
-        let xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
+        let xj: [X; M] = std::array::from_fn(|k| x[row + k]);
         // what a push does not reach: most of a large mechanism
-        if xj == [f64x4::splat(0.0); M] {
+        if xj == [X::ZERO; M] {
             return;
         }
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
@@ -314,30 +314,30 @@ impl BlockLdlt {
             for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter_mut().zip(tile) {
                 let mut sum = *y;
                 for k in 0..M {
-                    sum = line[k].into().mul_neg_add(xj[k], sum);
+                    sum = sum.less(line[k].into(), xj[k]);
                 }
                 *y = sum;
             }
         }
         let inverse = values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>().0;
-        let mut out = [f64x4::splat(0.0); M];
+        let mut out = [X::ZERO; M];
         for s in 0..M {
             for k in 0..M {
-                out[k] = inverse[s][k].into().mul_add(xj[s], out[k]);
+                out[k] = out[k].plus(inverse[s][k].into(), xj[s]);
             }
         }
         x[row..row + M].copy_from_slice(&out);
     }
 
     #[inline(always)]
-    fn back_lanes<const M: usize, V: Copy + Into<f64x4>>(&self, c: &Column, values: &[V], x: &mut [f64x4]) {
+    fn back_lanes<const M: usize, V: Copy + Into<X>, X: Lanes>(&self, c: &Column, values: &[V], x: &mut [X]) {
         let row = c.row as usize;
-        let mut xj: [f64x4; M] = std::array::from_fn(|k| x[row + k]);
+        let mut xj: [X; M] = std::array::from_fn(|k| x[row + k]);
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
             let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
             for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter().zip(tile) {
                 for k in 0..M {
-                    xj[k] = line[k].into().mul_neg_add(*y, xj[k]);
+                    xj[k] = xj[k].less(line[k].into(), *y);
                 }
             }
         }
@@ -354,6 +354,33 @@ impl BlockLdlt {
         self.dropped_count
     }
 }
+
+/// Numbers that are worked on together.
+pub(crate) trait Lanes: Copy + PartialEq {
+    const ZERO: Self;
+    /// self + a b.
+    fn plus(self, a: Self, b: Self) -> Self;
+    /// self − a b.
+    fn less(self, a: Self, b: Self) -> Self;
+}
+
+macro_rules! lanes {
+    ($($kind:ident),*) => {$(
+        impl Lanes for $kind {
+            const ZERO: Self = $kind::splat(0.0);
+            #[inline(always)]
+            fn plus(self, a: Self, b: Self) -> Self {
+                a.mul_add(b, self)
+            }
+            #[inline(always)]
+            fn less(self, a: Self, b: Self) -> Self {
+                a.mul_neg_add(b, self)
+            }
+        }
+    )*};
+}
+
+lanes!(f64x4, f64x8);
 
 /// to −= Σ from[k] · line k of the tile (F lines of T).
 #[inline(always)]

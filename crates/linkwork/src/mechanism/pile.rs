@@ -10,7 +10,7 @@ use crate::math::{Placed, max_abs, rotation};
 use crate::params::{Method, StepParams};
 use crate::report::StepKind;
 use glam::{DMat3, DVec3};
-use wide::f64x4;
+use wide::{f64x4, f64x8};
 
 /// How far a body may turn in a step of a pile, rad; beyond, turns could not be told from each other.
 const SPIN_IN_PILE: f64 = 3.0;
@@ -27,14 +27,14 @@ pub(crate) struct JointSystem<'a> {
     pub drift: &'a [f64],
 }
 
-/// Working memory of [`Mechanism::respond_lanes`]: pushes on a mechanism in four lanes, then the velocities they cause.
+/// Working memory of [`Mechanism::respond_lanes`]: pushes on a mechanism in eight lanes, then the velocities they cause.
 #[derive(Default)]
 pub(crate) struct Response {
     /// Whether a body's answer is asked for.
     watched: Vec<bool>,
     pushed: Vec<u32>,
-    u: Vec<[f64x4; 6]>,
-    rhs: Vec<f64x4>,
+    u: Vec<[f64x8; 6]>,
+    rhs: Vec<f64x8>,
     /// Nodes with a body that is watched.
     nodes: Vec<u32>,
 }
@@ -54,14 +54,14 @@ impl Response {
             }
         }
         self.u.clear();
-        self.u.resize(layout.bodies.len(), [f64x4::splat(0.0); 6]);
+        self.u.resize(layout.bodies.len(), [f64x8::splat(0.0); 6]);
         self.rhs.clear();
-        self.rhs.resize(layout.rows, f64x4::splat(0.0));
+        self.rhs.resize(layout.rows, f64x8::splat(0.0));
     }
 
     /// Takes all pushes and answers back.
     pub fn clear(&mut self) {
-        let zero = f64x4::splat(0.0);
+        let zero = f64x8::splat(0.0);
         self.u.iter_mut().zip(&self.watched).filter(|(_, w)| **w).for_each(|(u, _)| *u = [zero; 6]);
         self.rhs.fill(zero);
         self.pushed.clear();
@@ -74,7 +74,7 @@ impl Response {
         self.pushed.push(body);
     }
 
-    pub fn velocity(&self, body: u32) -> &[f64x4; 6] {
+    pub fn velocity(&self, body: u32) -> &[f64x8; 6] {
         &self.u[body as usize]
     }
 }
@@ -84,7 +84,7 @@ impl Mechanism {
         matches!(self.layout.factor, Factor::Block(_))
     }
 
-    /// u ← u − Ĵᵀ A⁻¹ Ĵ u in four lanes, for pushes on few bodies and the answers of few.
+    /// u ← u − Ĵᵀ A⁻¹ Ĵ u in eight lanes, for pushes on few bodies and the answers of few.
     pub(crate) fn respond_lanes(&self, work: &mut Response) {
         let Factor::Block(factor) = &self.layout.factor else { return };
         let Response { watched, pushed, u, rhs, nodes } = work;
@@ -95,7 +95,7 @@ impl Mechanism {
                 for r in 0..node.rows as usize {
                     let row = &jacobian[side.jacobian as usize + 6 * r..side.jacobian as usize + 6 * r + 6];
                     let sum = &mut rhs[node.row as usize + r];
-                    (0..6).for_each(|c| *sum = f64x4::splat(row[c]).mul_neg_add(u[side.body as usize][c], *sum));
+                    (0..6).for_each(|c| *sum = f64x8::splat(row[c]).mul_neg_add(u[side.body as usize][c], *sum));
                 }
             }
         }
@@ -106,7 +106,7 @@ impl Mechanism {
                 for r in 0..node.rows as usize {
                     let row = &jacobian[side.jacobian as usize + 6 * r..side.jacobian as usize + 6 * r + 6];
                     let (u, p) = (&mut u[side.body as usize], rhs[node.row as usize + r]);
-                    (0..6).for_each(|c| u[c] = f64x4::splat(row[c]).mul_add(p, u[c]));
+                    (0..6).for_each(|c| u[c] = f64x8::splat(row[c]).mul_add(p, u[c]));
                 }
             }
         }

@@ -7,7 +7,7 @@
 //! W = G R Gᵀ,   v ← v + W Δλ
 //! ```
 //!
-//! (Tomcin, Sibbing and Kobbelt 2014, section 7, for all contacts at once). Columns of W are found once a step, four at a time, and
+//! (Tomcin, Sibbing and Kobbelt 2014, section 7, for all contacts at once). Columns of W are found once a step, eight at a time, and
 //! only of rows that push. The mechanism is nothing but the velocities v of its contact rows then, and joints hold through every
 //! single push. Its bodies get the sum of all impulses at the end. So convergence does not depend on how heavy is what lies on
 //! light links.
@@ -16,10 +16,11 @@ use super::batches::{NOBODY, Waiting};
 use super::joints::{Joints, Single};
 use super::{DEAD_BAND, Frame, PUSH_OUT, Wide, narrow, widen};
 use crate::collide::Manifold;
+use crate::math::multiply_add;
 use crate::mechanism::pile::Response;
 use crate::mechanism::{Hat, Mechanism};
 use glam::DVec3;
-use wide::f64x4;
+use wide::f64x8;
 
 /// Rows of contacts up to which a mechanism is seen through, whatever it costs; and, where that is a choice, how many times the
 /// entries of its factor the square of their number may be. A push costs as much as there are rows; bringing all velocities back
@@ -28,6 +29,9 @@ const MOST_ROWS: usize = 3000;
 const MOST_WORK: usize = 8;
 
 const NONE: u32 = u32::MAX;
+
+/// Columns found together.
+const LANES: usize = 8;
 
 /// A row on one or two bodies of a mechanism, by their local numbers.
 type SparseRow = [(u32, Hat); 2];
@@ -54,16 +58,34 @@ struct Through {
 }
 
 impl Through {
-    /// Gives impulses along consecutive rows, whose columns are known if they are not zero.
+    /// Gives an impulse along a row whose column is known.
     #[inline(always)]
-    fn push<const N: usize>(&mut self, first: usize, impulse: [f64; N]) {
+    fn push(&mut self, row: usize, impulse: f64) {
+        if impulse == 0.0 {
+            return;
+        }
+        self.given[row] += impulse;
         let n = self.v.len();
-        for r in (0..N).filter(|&r| impulse[r] != 0.0) {
-            self.given[first + r] += impulse[r];
-            let from = self.column[first + r] as usize * n;
-            for (v, w) in self.v.iter_mut().zip(&self.w[from..from + n]) {
-                *v += w * impulse[r];
-            }
+        let from = self.column[row] as usize * n;
+        for (v, w) in self.v.iter_mut().zip(&self.w[from..from + n]) {
+            *v = multiply_add(*w, impulse, *v);
+        }
+    }
+
+    /// Gives impulses along two rows in one pass over the velocities.
+    #[inline(always)]
+    fn push_both(&mut self, rows: [usize; 2], impulse: [f64; 2]) {
+        if impulse == [0.0; 2] {
+            return;
+        }
+        let n = self.v.len();
+        let [a, b] = rows.map(|row| self.column[row] as usize * n);
+        for (row, p) in rows.into_iter().zip(impulse) {
+            self.given[row] += p;
+        }
+        let columns = self.w[a..a + n].iter().zip(&self.w[b..b + n]);
+        for (v, (a, b)) in self.v.iter_mut().zip(columns) {
+            *v = multiply_add(*b, impulse[1], multiply_add(*a, impulse[0], *v));
         }
     }
 
@@ -71,7 +93,7 @@ impl Through {
         self.w[self.column[j] as usize * self.rows.len() + i]
     }
 
-    /// Finds the columns of up to four rows.
+    /// Finds the columns of up to eight rows.
     fn find_columns(&mut self, rows: &[usize], mechanism: &Mechanism, work: &mut Response) {
         let n = self.rows.len();
         let first = self.w.len();
@@ -83,10 +105,10 @@ impl Through {
         }
         mechanism.respond_lanes(work);
         for (i, row) in self.rows.iter().enumerate() {
-            let mut sum = f64x4::splat(0.0);
+            let mut sum = f64x8::splat(0.0);
             for (b, hat) in parts(row) {
                 let u = work.velocity(*b);
-                (0..6).for_each(|c| sum = u[c].mul_add(f64x4::splat(hat[c]), sum));
+                (0..6).for_each(|c| sum = u[c].mul_add(f64x8::splat(hat[c]), sum));
             }
             let sum = sum.to_array();
             (0..rows.len()).for_each(|lane| self.w[first + lane * n + i] = sum[lane]);
@@ -326,13 +348,9 @@ impl Throughs {
                 *list = vec![0.0; rows.len()];
             }
             needed.clear();
-            let pressed = points.iter().filter(|p| p.impulse != [0.0; 3]).flat_map(|p| p.sides);
-            needed.extend(pressed.flat_map(|side| match side {
-                Side::Through(of, row) if of as usize == t => row as usize..row as usize + 3,
-                _ => 0..0,
-            }));
+            needed.extend(points.iter().filter(|p| p.impulse != [0.0; 3]).flat_map(|p| p.rows_on(t)));
             needed.extend(through.bounded.iter().map(|&row| row as usize));
-            for rows in needed.chunks(4) {
+            for rows in needed.chunks(LANES) {
                 through.find_columns(rows, mechanism, work);
             }
         }
@@ -351,7 +369,7 @@ impl Throughs {
     }
 
     pub fn push(&mut self, (t, row): (u32, u32), impulse: f64) {
-        self.throughs[t as usize].push(row as usize, [impulse]);
+        self.throughs[t as usize].push(row as usize, impulse);
     }
 
     /// Begins a substep, a time after the step began.
@@ -380,25 +398,32 @@ impl Throughs {
 
     /// One sweep, with or without friction; returns how much it changed any velocity at most, m/s.
     pub fn sweep(&mut self, mechanisms: &[&mut Mechanism], u: &mut [Wide], friction: bool) -> f64 {
-        let Throughs { throughs, points, work, .. } = self;
         let mut moved = 0.0_f64;
-        for point in points {
-            let velocity = point.along(0, throughs, u, |t| &t.v) + point.drift[0];
-            if point.impulse == [0.0; 3] && velocity >= point.target {
+        for k in 0..self.points.len() {
+            if !self.points[k].is_pressed(&self.throughs, u) {
                 continue;
             }
-            if !point.ready {
-                for side in point.sides {
-                    let Side::Through(t, first) = side else { continue };
-                    let (through, first) = (&mut throughs[t as usize], first as usize);
-                    let mechanism = &*mechanisms[through.mechanism as usize];
-                    through.find_columns(&[first, first + 1, first + 2], mechanism, &mut work[t as usize]);
-                }
-                point.measure(throughs);
+            if !self.points[k].ready {
+                self.find_responses_from(k, mechanisms, u);
             }
-            moved = moved.max(point.relax(throughs, u, friction));
+            moved = moved.max(self.points[k].relax(&mut self.throughs, u, friction));
         }
         moved
+    }
+
+    /// Finds the response to point `k`, and in the lanes left that to the next one that will ask for it.
+    fn find_responses_from(&mut self, k: usize, mechanisms: &[&mut Mechanism], u: &[Wide]) {
+        let Throughs { throughs, points, work, needed, .. } = self;
+        let next = (k + 1..points.len()).find(|&j| !points[j].ready && points[j].is_pressed(throughs, u));
+        let asked = || std::iter::once(k).chain(next);
+        for (t, (through, work)) in throughs.iter_mut().zip(work).enumerate() {
+            needed.clear();
+            needed.extend(asked().flat_map(|j| points[j].rows_on(t)));
+            if !needed.is_empty() {
+                through.find_columns(needed, &*mechanisms[through.mechanism as usize], work);
+            }
+        }
+        asked().for_each(|j| points[j].measure(throughs));
     }
 
     /// Moves what touches on.
@@ -454,6 +479,19 @@ impl Throughs {
 }
 
 impl Point {
+    /// Whether it pushes, or what it touches comes nearer than it may.
+    fn is_pressed(&self, throughs: &[Through], u: &[Wide]) -> bool {
+        self.impulse != [0.0; 3] || self.along(0, throughs, u, |t| &t.v) + self.drift[0] < self.target
+    }
+
+    /// Its rows on one of the mechanisms that are seen through.
+    fn rows_on(&self, mechanism: usize) -> impl Iterator<Item = usize> + use<> {
+        self.sides.into_iter().flat_map(move |side| match side {
+            Side::Through(t, first) if t as usize == mechanism => first as usize..first as usize + 3,
+            _ => 0..0,
+        })
+    }
+
     /// What a row gathers from bodies and, by `of`, from mechanisms.
     #[inline(always)]
     fn along(&self, r: usize, throughs: &[Through], u: &[Wide], of: impl Fn(&Through) -> &Vec<f64>) -> f64 {
@@ -482,7 +520,11 @@ impl Point {
                         (0..8).for_each(|c| u[c] += p * row[c]);
                     }
                 }
-                Side::Through(t, first) => throughs[*t as usize].push(*first as usize, impulse),
+                Side::Through(t, first) => {
+                    let (through, first) = (&mut throughs[*t as usize], *first as usize);
+                    through.push(first, impulse[0]);
+                    through.push_both([first + 1, first + 2], [impulse[1], impulse[2]]);
+                }
             }
         }
     }
