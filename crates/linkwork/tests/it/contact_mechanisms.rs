@@ -149,6 +149,44 @@ fn a_walking_machine_lands_on_its_feet() {
     wrong.unless(run.position("frame").z > 0.3, || format!("it stands: {}", run.position("frame")));
 }
 
+/// MuJoCo 4.0 by `bench/peers/slope.py`: 1.64 to 1.66 and 5.46 to 5.57 m without a load, 1.49 to 1.55 and 5.86 to 6.33 m with 20
+/// times its mass, for steps of 1 to 0.25 ms.
+#[test]
+fn a_walking_machine_runs_down_a_slope_as_in_mujoco() {
+    for (load, expected) in [(0.0, [-1.65, -5.5]), (20.0, [-1.52, -6.15])] {
+        let settings = [("legs", 12.0), ("load", load), ("ground", 1.0), ("slope", 0.2)];
+        let mut run = Run::new(&registered("strandbeest", &settings), 0.02);
+        for (time, x) in [1.5, 3.0].into_iter().zip(expected) {
+            run.to(time);
+            let found = run.position("frame").x;
+            assert!((found - x).abs() < 0.05 * x.abs(), "load {load}: {found} m after {time} s, not {x} m");
+        }
+        assert!(run.worst_error < 1.01e-9, "load {load}: joints open by {:e} m", run.worst_error);
+    }
+}
+
+#[test]
+fn a_walking_machine_whose_crank_is_held_stands_on_a_slope() {
+    let mut wrong = Complaints::default();
+    for load in [0.0, 5.0, 20.0] {
+        let settings = [("legs", 12.0), ("load", load), ("ground", 1.0), ("slope", 0.2), ("brake", 1.0)];
+        let mut run = Run::new(&registered("strandbeest", &settings), 0.02);
+        let mut deepest = 0.0_f64;
+        let mut step_to = |run: &mut Run, time: f64| {
+            while run.world.time() < time - 1e-9 {
+                deepest = deepest.max(run.step().penetration_m);
+            }
+        };
+        step_to(&mut run, 3.0);
+        let stood = run.position("frame");
+        step_to(&mut run, 5.0);
+        let moved = run.position("frame").distance(stood);
+        wrong.unless(moved < 1e-7, || format!("load {load}: moves by {moved:e} m"));
+        wrong.unless(deepest < 1e-4, || format!("load {load}: {deepest:e} m in the ground"));
+        wrong.unless(run.worst_error < 1.01e-9, || format!("load {load}: joints open by {:e}", run.worst_error));
+    }
+}
+
 #[test]
 fn a_heap_of_rings_comes_to_rest_and_bears_its_weight() {
     let mut wrong = Complaints::default();
