@@ -14,6 +14,33 @@ impl Adaptive {
     /// The dynamic bodies of a world as a tree of which only a part moves: joints of one rate with their limits and constant
     /// forces, and shapes that touch the planes of standing bodies, with friction and restitution. Links do not touch each other.
     ///
+    /// ```
+    /// use linkwork::World;
+    /// use linkwork::reduced::{Activity, Adaptive};
+    /// use linkwork::scene::{Body, Geometry, Joint, Scene, WORLD};
+    ///
+    /// // two hundred links hang straight down, and the last is struck
+    /// let mut scene = Scene::new("chain");
+    /// let mut above = WORLD.to_string();
+    /// for k in 0..200 {
+    ///     let (name, z) = (format!("link {k}"), -0.1 * k as f64);
+    ///     let link = Body::new(&name).at([0.0, 0.0, z - 0.05]).with_mass(0.1);
+    ///     scene.body(link.shape(Geometry::Capsule { radius: 0.01, length: 0.1 }));
+    ///     scene.joint(Joint::hinge(format!("pin {k}"), &above, &name, [0.0, 0.0, z], [0.0, 1.0, 0.0]));
+    ///     above = name;
+    /// }
+    /// let world = World::build(&scene)?;
+    /// let mut chain = Adaptive::of(&world, Activity { most: 20, tolerance: 0.5, ..Activity::default() })?;
+    /// let end = chain.pose(199).unwrap().position;
+    /// chain.strike(199, end, [0.01, 0.0, 0.0].into());
+    /// for _ in 0..100 {
+    ///     let done = chain.step(1e-3)?;
+    ///     assert!(done.active <= 21);
+    /// }
+    /// assert!(chain.pose(199).unwrap().position.x > 0.001);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// What is not known here is refused by name: loops, couplings, ropes, springs, damping, dry friction, servos and velocity
     /// motors, limits of joints of several rates, moving or curved ground, cylinders and cones where there is ground, particles.
     pub fn of(world: &World, activity: Activity) -> Result<Adaptive, CannotAdapt> {
