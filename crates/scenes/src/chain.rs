@@ -33,13 +33,18 @@ fn chain(values: &Values) -> Scene {
     let raised = values.real("raised").to_radians();
     let mut scene = Scene { step: Stepping { dt: 1e-3, duration: 2.0 }, ..Scene::default() };
     scene.body(Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION)));
-    let mut from = DVec3::new(0.0, 0.0, RADIUS + (links - lying) as f64 * LENGTH);
+    let hanging = links - lying;
+    // by number and not by sums: ten thousand roundings would let the last links sink into the ground
+    let pin = |k: usize| match k {
+        k if k <= hanging => DVec3::new(0.0, 0.0, RADIUS + (hanging - k) as f64 * LENGTH),
+        k => DVec3::new((k - hanging) as f64 * LENGTH, 0.0, RADIUS),
+    };
     let mut previous = WORLD.to_string();
     for link in 0..links {
+        let from = pin(link);
         let along = match link {
             _ if link + 1 == links => DVec3::new(raised.cos(), 0.0, raised.sin()),
-            _ if link + lying < links => DVec3::NEG_Z,
-            _ => DVec3::X,
+            _ => (pin(link + 1) - from).normalize(),
         };
         let to = from + along * LENGTH;
         let name = format!("link{link}");
@@ -48,7 +53,7 @@ fn chain(values: &Values) -> Scene {
         let body = Body::new(&name).at((from + to) / 2.0).oriented(place::wxyz(turn));
         scene.body(body.with_mass(MASS).placed_shape(shape));
         scene.joint(Joint::hinge(format!("pin{link}"), previous, &name, from, DVec3::Y));
-        (previous, from) = (name, to);
+        previous = name;
     }
     scene
 }

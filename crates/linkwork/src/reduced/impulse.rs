@@ -248,7 +248,7 @@ fn is_known(model: &Model, target: &Target) -> bool {
 }
 
 /// How each target answers a unit of force on each, at the poses and inertias at hand.
-pub(super) fn responses(model: &Model, data: &mut Data, targets: &[Target]) -> Vec<f64> {
+fn responses(model: &Model, data: &mut Data, targets: &[Target]) -> Vec<f64> {
     let m = targets.len();
     let still = vec![0.0; model.rates()];
     let mut unit = still.clone();

@@ -35,9 +35,6 @@ const SOFT_BOUND: f64 = 0.25;
 const MOST_REPEATS: usize = 6;
 const REPEATED_TO: f64 = 1e-7;
 const FRAME: f64 = 1.0 / 60.0;
-/// How often a step that is not plausible is halved before the direct method takes it. Where a tree whips, that method needs
-/// substeps as small and an iteration in each, and loses energy.
-const MOST_REDUCED_HALVINGS: u32 = 6;
 /// Iterations that close the loops.
 const MOST_CLOSING: usize = 12;
 
@@ -86,7 +83,7 @@ impl Mechanism {
             self.tree = Some(Box::new(self.make_tree()));
         }
         let Some(mut tree) = self.tree.take() else { return self.halving_step(h, params, halvings) };
-        self.halvings = halvings.min(MOST_HALVINGS);
+        self.halvings = halvings;
         let unfit = self.unfit_for_reduced(&tree);
         let taken = if unfit.is_some() { None } else { Some(self.reduced_step(&mut tree, h, params)) };
         self.tree = Some(tree);
@@ -97,7 +94,7 @@ impl Mechanism {
                 self.errors_hold = false;
                 advance
             }
-            Some(None) if halvings < MOST_REDUCED_HALVINGS => {
+            Some(None) if halvings < MOST_HALVINGS => {
                 let first = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
                 let second = self.reduced_or_direct_step(0.5 * h, params, halvings + 1);
                 first.followed_by(&second)

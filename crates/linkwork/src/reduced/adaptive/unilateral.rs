@@ -16,14 +16,14 @@ use super::ground::Corner;
 use crate::contact::lcp::{self, Bounds, Failure, Problem};
 use crate::math::Wrench;
 use crate::reduced::aba::factor;
-use crate::reduced::impulse::{Target, respond_again, responses};
+use crate::reduced::impulse::{Target, respond_again};
 use crate::reduced::inverse::each_column;
 use crate::reduced::kinematics::{Data, place};
 use crate::reduced::model::Model;
 use glam::DVec3;
 
 /// How far beyond its bound something may be and count as at it, m or rad.
-const AT_BOUND: f64 = 1e-10;
+const AT_BOUND: f64 = 1e-9;
 /// Rounds in which what is beyond its bound is pushed back.
 const MOST_ROUNDS: usize = 20;
 /// Rows up to which pivots are tried; beyond, sweeps.
@@ -180,12 +180,13 @@ impl Adaptive {
 
     /// Impulses that meet rows at rates v, as totals; `asked` is what each row's speed is counted from.
     fn impulses(&mut self, rows: &[Row], v: &[f64], asked: impl Fn(&Row) -> f64) -> Result<Vec<f64>, Failure> {
-        let targets: Vec<Target> = rows.iter().map(|row| row.target).collect();
-        let mut a = responses(&self.hybrid, &mut self.data, &targets);
         let n = rows.len();
-        for i in 0..n {
-            for j in 0..n {
-                a[i * n + j] *= rows[i].sign * rows[j].sign;
+        let mut a = vec![0.0; n * n];
+        for (j, row) in rows.iter().enumerate() {
+            // rows times rates, and not velocities of points: those of a long chain are sums of large terms that cancel
+            let change = self.answer(std::slice::from_ref(row), &[1.0]);
+            for (i, row) in rows.iter().enumerate() {
+                a[i * n + j] = row.speed(change);
             }
         }
         let b: Vec<f64> = rows.iter().map(|row| row.speed(v) + asked(row)).collect();
@@ -221,6 +222,7 @@ impl Adaptive {
     pub(super) fn push_back(&mut self, links: &[usize]) -> Result<f64, Failure> {
         let still = vec![0.0; self.hybrid.rates()];
         let mut farthest = 0.0_f64;
+        let mut before = (f64::INFINITY, Vec::new());
         for round in 0..MOST_ROUNDS {
             place(&self.hybrid, &mut self.data, &self.state.q);
             let mut rows = self.contact_rows(links, &still, 0.0, false);
@@ -228,9 +230,15 @@ impl Adaptive {
             let off = |row: &Row| if row.bounds == Bounds::Equality { row.gap.abs() } else { -row.gap };
             let worst = rows.iter().map(off).fold(0.0, f64::max);
             farthest = if round == 0 { worst } else { farthest };
+            if worst > before.0 {
+                // what no small motion can push back stays where it is
+                self.state.q = before.1;
+                break;
+            }
             if worst <= AT_BOUND {
                 break;
             }
+            before = (worst, self.state.q.clone());
             factor(&self.hybrid, &mut self.data);
             // what is pushed back may push others beyond theirs
             let change = loop {
