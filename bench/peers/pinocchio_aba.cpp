@@ -47,7 +47,7 @@ static double cpu_seconds() {
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-static double best_us(int bodies, pin::Convention convention) {
+static void measure(int bodies) {
   pin::Model model;
   for (int k = 0; k < bodies; ++k) {
     const pin::JointIndex parent = k == 0 ? 0 : (k - 1) / 2 + 1;
@@ -57,20 +57,21 @@ static double best_us(int bodies, pin::Convention convention) {
   pin::Data data(model);
   const Eigen::VectorXd q = pin::integrate(model, pin::neutral(model), Eigen::VectorXd::Random(model.nv));
   const Eigen::VectorXd v = Eigen::VectorXd::Random(model.nv), tau = Eigen::VectorXd::Random(model.nv);
-  double best = 1e9;
-  const int count = std::max(1, 20000 / bodies);
-  for (int repeat = 0; repeat < 30; ++repeat) {
-    const double start = cpu_seconds();
-    for (int k = 0; k < count; ++k) pin::aba(model, data, q, v, tau, convention);
-    best = std::min(best, (cpu_seconds() - start) / count);
+  std::printf("%d", bodies);
+  for (const auto convention : {pin::Convention::WORLD, pin::Convention::LOCAL}) {
+    double best = 1e9;
+    const int count = std::max(1, 20000 / bodies);
+    for (int repeat = 0; repeat < 30; ++repeat) {
+      const double start = cpu_seconds();
+      for (int k = 0; k < count; ++k) pin::aba(model, data, q, v, tau, convention);
+      best = std::min(best, (cpu_seconds() - start) / count);
+    }
+    std::printf(" %.2f", best * 1e6);
   }
-  return best * 1e6;
+  std::printf("\n");
+  std::fflush(stdout);
 }
 
 int main(int argc, char **argv) {
-  for (int k = 1; k < argc; ++k) {
-    const int bodies = std::stoi(argv[k]);
-    std::printf("%d %.2f %.2f\n", bodies, best_us(bodies, pin::Convention::WORLD), best_us(bodies, pin::Convention::LOCAL));
-    std::fflush(stdout);
-  }
+  for (int k = 1; k < argc; ++k) measure(std::stoi(argv[k]));
 }
