@@ -57,6 +57,13 @@ pub const ALGORITHMS: &[AlgorithmCase] = &[
     AlgorithmCase { label: "adaptive step, chain of 100", size: 100, prepare: adaptive, targets: &[] },
     AlgorithmCase { label: "adaptive step, chain of 1000", size: 1000, prepare: adaptive, targets: &[] },
     AlgorithmCase { label: "adaptive step, chain of 10000", size: 10_000, prepare: adaptive, targets: &[] },
+    AlgorithmCase { label: "adaptive step, chain of 1000 on the ground", size: 1000, prepare: grounded, targets: &[] },
+    AlgorithmCase {
+        label: "adaptive step, chain of 10000 on the ground",
+        size: 10_000,
+        prepare: grounded,
+        targets: &[],
+    },
     AlgorithmCase { label: "adaptive step, tree of 127", size: 127, prepare: adaptive_tree, targets: &[] },
     AlgorithmCase { label: "adaptive step, tree of 4095", size: 4095, prepare: adaptive_tree, targets: &[] },
     AlgorithmCase { label: "articulated bodies, chain of 10000", size: 10_000, prepare: whole_chain, targets: &[] },
@@ -185,6 +192,17 @@ fn struck(model: &Model, state: &State) -> Prepared {
 fn adaptive(links: usize) -> Prepared {
     let (model, state) = chain(links)?;
     struck(&model, &state)
+}
+
+/// The scene "chain": the last link falls on the ground, where four lie, and all of them touch it.
+fn grounded(links: usize) -> Prepared {
+    let entry = linkwork_scenes::find("chain").ok_or("there is no scene \"chain\"")?;
+    let world = World::build(&entry.build(&[("links".to_owned(), links as f64)])?)?;
+    let mut chain = Adaptive::of(&world, Activity { most: 24, tolerance: 0.5, settling: 0.1 })?;
+    Ok(Box::new(move || {
+        chain.step(1e-3)?;
+        Ok(())
+    }))
 }
 
 /// The scene "tree" without its weight, at rest.
