@@ -42,11 +42,9 @@ fn accelerations_at_limits(mass: &[f64], free_force: &[f64], limited: &[(usize, 
             a[i][..n].copy_from_slice(&mass[i * n..(i + 1) * n]);
             b[i] = free_force[i];
         }
-        let mut row = n;
-        for (k, &(rate, side)) in limited.iter().enumerate().filter(|(k, _)| holds(*k)) {
-            let _ = k;
+        let held = limited.iter().enumerate().filter(|(k, _)| holds(*k));
+        for (row, (_, &(rate, side))) in (n..).zip(held) {
             (a[rate][row], a[row][rate]) = (-side, side);
-            row += 1;
         }
         let Some(x) = dense::solve(a, b) else { continue };
         let opens = limited.iter().all(|&(rate, side)| side * x[rate] >= -1e-9);

@@ -293,7 +293,8 @@ fn rows_that_nothing_answers_are_judged_by_their_velocity() {
     assert!(residual(&inside.problem(), &[0.5, -5.0]) > 1.0);
     assert!(residual(&inside.problem(), &[0.5, 7.0]) > 1.0);
     assert!(residual(&inside.problem(), &[0.5, 0.0]) < 1e-15);
-    let solvers: [(&str, fn(&Problem) -> Result<Solution, Failure>); 3] =
+    type Solver = fn(&Problem) -> Result<Solution, Failure>;
+    let solvers: [(&str, Solver); 3] =
         [("dantzig", |p| dantzig(p)), ("lemke", |p| lemke(p)), ("sweeps", |p| gauss_seidel(p, &[], 100, 1e-12))];
     for (name, solve) in solvers {
         for (b, bounds, expected) in [

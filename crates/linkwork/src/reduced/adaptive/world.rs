@@ -47,7 +47,7 @@ impl Adaptive {
         let model = Model::of(world);
         refuse_what_is_not_known(world, &model)?;
         let state = state_of(&model, world, None);
-        let (force, limits) = drives(world, &model, &state)?;
+        let Acting { force, limits } = acting(world, &model, &state)?;
         let planes = if world.collides { planes(world)? } else { Vec::new() };
         let corners = if planes.is_empty() { vec![Vec::new(); model.bodies()] } else { corners(world, &model)? };
         let mut tree = Adaptive::with_corners(&model, &state, &force, activity, corners)?;
@@ -102,8 +102,13 @@ fn refuse_what_is_not_known(world: &World, model: &Model) -> Result<(), CannotAd
     Ok(())
 }
 
-/// Constant forces by rate, and limits by link.
-fn drives(world: &World, model: &Model, state: &State) -> Result<(Vec<f64>, Vec<(usize, Limit)>), CannotAdapt> {
+/// What acts in joints: constant forces by rate, and limits by link.
+struct Acting {
+    force: Vec<f64>,
+    limits: Vec<(usize, Limit)>,
+}
+
+fn acting(world: &World, model: &Model, state: &State) -> Result<Acting, CannotAdapt> {
     let (mut force, mut limits) = (vec![0.0; model.rates()], Vec::new());
     for index in 0..model.bodies() {
         let Some(joint) = model.joint(index).and_then(|id| world.joints.get(id)) else { continue };
@@ -127,7 +132,7 @@ fn drives(world: &World, model: &Model, state: &State) -> Result<(Vec<f64>, Vec<
             }
         }
     }
-    Ok((force, limits))
+    Ok(Acting { force, limits })
 }
 
 /// A limit as one of a position, which counts turns from where it is.
