@@ -207,6 +207,29 @@ pub struct StepOptions {
     pub solving: SolveOptions,
 }
 
+/// Adaptive dynamics.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct AdaptiveOptions {
+    /// Move at most N joints of a tree at once, those that matter most, besides those around contacts; trees over planes alone,
+    /// whose links do not touch each other
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["method", "stepper", "contact", "tolerance", "sleep", "shock"]
+    )]
+    pub adaptive: Option<usize>,
+    /// Accelerations that --adaptive may lose, √Σq̈² over all joints that do not move, rad/s² and m/s²
+    #[arg(
+        long,
+        value_name = "A",
+        requires = "adaptive",
+        default_value = "1e-3",
+        value_parser = lost,
+        allow_hyphen_values = true
+    )]
+    pub lost: f64,
+}
+
 /// What to simulate, and what to keep of it.
 #[derive(Debug, Args)]
 pub struct RunOptions {
@@ -216,6 +239,9 @@ pub struct RunOptions {
     /// How to step.
     #[command(flatten)]
     pub stepping: StepOptions,
+    /// Of a tree, how many joints move.
+    #[command(flatten)]
+    pub adapting: AdaptiveOptions,
     /// Write a report in JSON; `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -378,6 +404,13 @@ fn every(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(format!("`{text}` is not a whole number of steps, 1 or more")),
+    }
+}
+
+fn lost(text: &str) -> Result<f64, String> {
+    match number::quantity(text)? {
+        lost if lost < 0.0 => Err(format!("{lost} is not an acceleration, 0 or more")),
+        lost => Ok(lost),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 for success, 1 if a model or a simulation failed, 2 if the command was asked for something impossible.
 
+mod adaptive;
 mod args;
 mod bench;
 mod check;

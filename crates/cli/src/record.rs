@@ -2,7 +2,7 @@
 
 use crate::series::Course;
 use crate::time::Elapsed;
-use linkwork::{BodyId, Census, Energy, JointId, StepReport, Warning, World};
+use linkwork::{BodyId, Census, Energy, JointId, LeftToDirect, StepReport, Warning, World};
 use std::collections::HashMap;
 
 /// So many different warnings are kept.
@@ -59,6 +59,8 @@ pub struct KindCounts {
     pub last_resort: u64,
     /// Frames under error control.
     pub controlled: u64,
+    /// Of all these, those asked for in reduced coordinates and left to the direct method.
+    pub left_to_direct: u64,
 }
 
 impl Record {
@@ -106,6 +108,7 @@ impl Record {
         self.kinds.robust += u64::from(report.kinds.robust);
         self.kinds.last_resort += u64::from(report.kinds.last_resort);
         self.kinds.controlled += u64::from(report.kinds.controlled);
+        self.kinds.left_to_direct += u64::from(report.left_to_direct);
         self.iterations.0 += report.joint_iterations;
         self.iterations.1 += report.contact_iterations;
         self.failed_steps += u64::from(report.failed || !error.max_m.is_finite() || !error.max_rad.is_finite());
@@ -319,6 +322,7 @@ enum Topic {
     Jam(BodyId, BodyId),
     Refused(BodyId, BodyId),
     RollsFreely(BodyId, BodyId),
+    LeftToDirect(Option<BodyId>, std::mem::Discriminant<LeftToDirect>),
 }
 
 impl Topic {
@@ -331,6 +335,7 @@ impl Topic {
             Warning::Jam { a, b } => Topic::Jam(a, b),
             Warning::Refused { a, b } => Topic::Refused(a, b),
             Warning::RollsFreely { a, b } => Topic::RollsFreely(a, b),
+            Warning::LeftToDirect { body, why } => Topic::LeftToDirect(body, std::mem::discriminant(&why)),
         }
     }
 }

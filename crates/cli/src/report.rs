@@ -1,5 +1,6 @@
 //! The report of a run: what `--report` writes and the summary says. All numbers in SI units.
 
+use crate::adaptive::AdaptiveReport;
 use crate::args::{SolveOptions, name_of};
 use crate::record::{Record, SeenWarning, StepMilliseconds};
 use crate::series::Course;
@@ -83,6 +84,9 @@ pub struct Report {
     pub step_kinds: KindsReport,
     /// Iterations per step.
     pub iterations: IterationsReport,
+    /// What adaptive dynamics did, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<AdaptiveReport>,
     /// Steps after which a joint was not closed, and the step that could not be made.
     pub failed_steps: u64,
     /// What the engine warned of, each warning once.
@@ -168,6 +172,8 @@ pub struct KindsReport {
     pub last_resort: u64,
     /// Error-controlled.
     pub controlled: u64,
+    /// Of all these, those asked for in reduced coordinates and left to the direct method.
+    pub left_to_direct: u64,
     /// Steps that the error control made of those.
     pub substeps: u64,
 }
@@ -266,15 +272,25 @@ impl Report {
                 robust: record.kinds.robust,
                 last_resort: record.kinds.last_resort,
                 controlled: record.kinds.controlled,
+                left_to_direct: record.kinds.left_to_direct,
                 substeps: record.substeps,
             },
             iterations: IterationsReport { joint_mean, contact_mean },
+            adaptive: None,
             failed_steps: record.failed_steps + u64::from(matches!(end, End::Failed(_))),
             warnings: record.warnings.list().to_vec(),
             warnings_omitted: record.warnings.omitted(),
             state_hash: format!("{:016x}", world.state_hash()),
             course: record.course.clone(),
         }
+    }
+
+    /// The same of a run by adaptive dynamics.
+    pub fn adapted(mut self, seen: Option<AdaptiveReport>) -> Self {
+        if seen.is_some() {
+            (self.method, self.contact, self.adaptive) = ("adaptive".to_owned(), "lcp".to_owned(), seen);
+        }
+        self
     }
 
     /// The report as the text of a file.
@@ -343,6 +359,13 @@ impl Report {
         if self.penetration.max_m > 0.0 {
             lines.push(("penetration", format!("{} m", figure(self.penetration.max_m))));
         }
+        if let Some(seen) = &self.adaptive {
+            lines.retain(|(what, _)| !matches!(*what, "step kinds" | "iterations"));
+            let (mean, most, lost) = (figure(seen.active_mean), seen.active_max, figure(seen.lost_max));
+            lines.push(("active joints", format!("{mean} in the mean, {most} at most; {lost} rad/s² lost at most")));
+            let (contacts, limits, over) = (seen.contacts_max, seen.at_limits_max, figure(seen.overshoot_max));
+            lines.push(("held", format!("{contacts} contacts, {limits} limits at most; overshoot {over} m or rad")));
+        }
         lines.push(("failed steps", self.failed_steps.to_string()));
         lines.push(("state hash", self.state_hash.clone()));
         lines
@@ -358,7 +381,11 @@ impl Report {
         ];
         let words: Vec<String> =
             named.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}")).collect();
-        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        let left = match kinds.left_to_direct {
+            0 => String::new(),
+            count => format!("; {count} by the direct method instead of reduced coordinates"),
+        };
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") + &left }
     }
 
     /// The warnings, in words; the first few.

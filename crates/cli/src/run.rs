@@ -1,5 +1,6 @@
 //! `linkwork run`.
 
+use crate::adaptive::{AdaptiveReport, AdaptiveRun};
 use crate::args::RunOptions;
 use crate::csv::Csv;
 use crate::failure::Failure;
@@ -27,6 +28,9 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let outputs = Outputs::open(options, &source)?;
     interrupt::listen();
     let mut world = source.build()?;
+    let adapting = &options.adapting;
+    let adaptive =
+        adapting.adaptive.map(|most| AdaptiveRun::start(&world, &source.name, adapting, most)).transpose()?;
 
     let mut csv = match outputs.csv {
         None => None,
@@ -34,9 +38,9 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     };
     let (dt, fps) = (schedule.dt, options.fps);
     let mut tape = Tape::start(outputs.record, outputs.html, &source, &world, dt, fps)?;
-    let (record, end) = simulate(&mut world, schedule, options, csv.as_mut(), tape.as_mut());
+    let (record, adapted, end) = simulate(&mut world, adaptive, schedule, options, csv.as_mut(), tape.as_mut());
 
-    let report = Report::new(&source, schedule, options.stepping.solving, &world, &record, &end);
+    let report = Report::new(&source, schedule, options.stepping.solving, &world, &record, &end).adapted(adapted);
     let written = csv.map_or(Ok(()), CsvOutput::finish).and(tape.map_or(Ok(()), Tape::finish));
     // The report comes even if the table or the recording could not be written.
     if let Some(mut output) = outputs.report {
@@ -85,11 +89,12 @@ impl Outputs {
 /// Steps until the time is over, the user ends it or a step fails.
 fn simulate(
     world: &mut World,
+    mut adaptive: Option<AdaptiveRun>,
     schedule: Schedule,
     options: &RunOptions,
     mut csv: Option<&mut CsvOutput>,
     mut tape: Option<&mut Tape>,
-) -> (Record, End) {
+) -> (Record, Option<AdaptiveReport>, End) {
     let params = options.stepping.solving.params(schedule.dt);
     let mut scratch = Scratch::default();
     let mut record = Record::start(world);
@@ -101,11 +106,17 @@ fn simulate(
         if interrupt::requested() {
             break End::Interrupted;
         }
-        let watch = Stopwatch::start();
-        let result = linkwork::step(world, &mut scratch, &params);
-        let elapsed = watch.elapsed();
+        let result = match &mut adaptive {
+            Some(tree) => tree.step(world, schedule.dt),
+            None => {
+                let watch = Stopwatch::start();
+                let result = linkwork::step(world, &mut scratch, &params);
+                let elapsed = watch.elapsed();
+                result.map(|report| (report, elapsed)).map_err(|error| error.to_string())
+            }
+        };
         match result {
-            Ok(report) => {
+            Ok((report, elapsed)) => {
                 record.add(world, &report, elapsed);
                 if let Some(tape) = tape.as_deref_mut()
                     && !tape.sample(world, &report, elapsed.wall, &record)
@@ -113,7 +124,7 @@ fn simulate(
                     break End::Interrupted;
                 }
             }
-            Err(error) => break End::Failed(error.to_string()),
+            Err(error) => break End::Failed(error),
         }
         if let Some(csv) = csv.as_deref_mut()
             && !csv.sample(record.steps, world)
@@ -123,7 +134,7 @@ fn simulate(
         progress.show(record.steps, record.joint_error.0);
     };
     progress.finish();
-    (record, end)
+    (record, adaptive.map(|tree| tree.seen), end)
 }
 
 /// The table, and what went wrong in writing it.

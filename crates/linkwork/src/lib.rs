@@ -48,7 +48,7 @@ mod observe;
 pub use observe::{Assembly, Census, CoordinateReading, Energy, Momentum, Reaction};
 
 mod report;
-pub use report::{Cause, JointError, Stages, StepKind, StepKinds, StepReport, Warning};
+pub use report::{Cause, JointError, LeftToDirect, Stages, StepKind, StepKinds, StepReport, Warning};
 
 mod error;
 pub use error::{BuildError, SceneError, StepError};

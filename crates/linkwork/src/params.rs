@@ -8,8 +8,9 @@ pub enum Method {
     /// One sparse system per mechanism, solved exactly.
     #[default]
     Direct,
-    /// Coordinates of the joints of a tree (articulated bodies), loops closed by dependent coordinates. Mechanisms with couplings,
-    /// black boxes or very many freedoms in loops or contact are advanced as by [`Method::Direct`]. docs/reduced.md.
+    /// Coordinates of the joints of a tree (articulated bodies), loops closed by dependent coordinates. Mechanisms with very many
+    /// freedoms in loops or contact are advanced as by [`Method::Direct`], and so is everything under error control; a warning of
+    /// the report says so ([`LeftToDirect`](crate::LeftToDirect)). docs/reduced.md.
     Reduced,
     /// Joint by joint, in sweeps (Weinstein, Teran and Fedkiw 2006): linear in bodies and joints, joints closed to 1e-6 m where
     /// sweeps converge and to 1 mm at least, or the step counts as failed. Under error control joints are held directly.

@@ -110,6 +110,59 @@ pub enum Warning {
         /// A joint of the mechanism.
         joint: JointId,
     },
+    /// A mechanism that was to move in reduced coordinates was advanced by the direct method, in this step or a part of it.
+    LeftToDirect {
+        /// A body of the mechanism, always the same one.
+        body: Option<BodyId>,
+        /// Why.
+        why: LeftToDirect,
+    },
+}
+
+/// Why the direct method took a step that was asked for in reduced coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LeftToDirect {
+    /// A mechanism with loops has more freedoms than its dense system is set up for.
+    Loops {
+        /// Freedoms of its tree beyond the rows that close loops.
+        freedoms: usize,
+        /// Up to how many it is done.
+        most: usize,
+    },
+    /// A mechanism in contact has more freedoms than its dense response is set up for.
+    Contact {
+        /// Its freedoms.
+        freedoms: usize,
+        /// Up to how many it is done.
+        most: usize,
+    },
+    /// Error control follows joints held directly.
+    ErrorControl,
+    /// A step of an eighth of the size gained or lost energy without cause, or its loops or limits could not be closed.
+    Irregular,
+    /// Its mass in the coordinates of its joints is not positive definite, to rounding.
+    Singular,
+}
+
+impl fmt::Display for LeftToDirect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeftToDirect::Loops { freedoms, most } => {
+                write!(f, "it has loops and {freedoms} freedoms, and reduced coordinates go up to {most} there")
+            }
+            LeftToDirect::Contact { freedoms, most } => {
+                write!(
+                    f,
+                    "it touches something with {freedoms} freedoms, and reduced coordinates go up to {most} there"
+                )
+            }
+            LeftToDirect::ErrorControl => write!(f, "a tolerance was asked for, which the direct method controls"),
+            LeftToDirect::Irregular => {
+                write!(f, "even steps of an eighth were not plausible in reduced coordinates; try a smaller step")
+            }
+            LeftToDirect::Singular => write!(f, "its mass in reduced coordinates is singular"),
+        }
+    }
 }
 
 /// Why a mechanism left the accurate step.
@@ -180,6 +233,12 @@ impl Warning {
                     figure(gap)
                 )
             }
+            Warning::LeftToDirect { body, why } => {
+                let body = body.and_then(|b| world.body_name(b)).unwrap_or("a body");
+                format!(
+                    "the mechanism of \"{body}\" was advanced by the direct method and not in reduced coordinates: {why}"
+                )
+            }
             Warning::ToleranceMissed { joint } => {
                 let name = world.joint_name(joint).unwrap_or("?");
                 format!(
@@ -201,6 +260,8 @@ pub struct StepReport {
     pub joint_iterations: f64,
     /// Systems of single joints that the iterative method solved: its work, whatever the machine.
     pub joint_solves: u64,
+    /// Mechanisms that were to move in reduced coordinates and were advanced by the direct method, wholly or in part.
+    pub left_to_direct: u32,
     /// Points at which shapes touch or may touch within the step.
     pub contacts: u32,
     /// Mean sweeps over bounded rows, and iterations of the contact solver.
@@ -250,6 +311,11 @@ impl StepReport {
         }
         if let (true, Some(joint)) = (advance.tolerance_missed, worst) {
             self.warnings.push(Warning::ToleranceMissed { joint });
+        }
+        if let Some(why) = advance.left {
+            self.left_to_direct += 1;
+            let body = advance.member.and_then(|slot| world.body_at(slot as usize));
+            self.warnings.push(Warning::LeftToDirect { body, why });
         }
         if let (StepKind::LastResort, Some(reason)) = (advance.kind, advance.reason) {
             let at = |slot: u32| world.body_at(slot as usize);

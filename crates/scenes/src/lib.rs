@@ -15,6 +15,7 @@ mod ram;
 
 mod bridge;
 mod car;
+mod chain;
 mod cradle;
 mod crane;
 mod crane_load;
@@ -85,6 +86,7 @@ pub fn all() -> &'static [Entry] {
         particles::rods::BEAD,
         bridge::ENTRY,
         car::ENTRY,
+        chain::ENTRY,
         particles::fabric::SPHERE,
         particles::fabric::STRANDBEEST,
         cradle::ENTRY,

@@ -22,8 +22,9 @@ pub const NAME: &str = "algorithms";
 const LONG_ENOUGH: f64 = 2e-4;
 const TIMES: u64 = 100;
 
-/// What is called again and again.
-type Prepared = Result<Box<dyn FnMut()>, Box<dyn Error>>;
+/// What is called again and again; what does not come to a result is not measured.
+type Call = Box<dyn FnMut() -> Result<(), Box<dyn Error>>>;
+type Prepared = Result<Call, Box<dyn Error>>;
 
 /// An algorithm to be measured.
 pub struct AlgorithmCase {
@@ -56,6 +57,13 @@ pub const ALGORITHMS: &[AlgorithmCase] = &[
     AlgorithmCase { label: "adaptive step, chain of 100", size: 100, prepare: adaptive, targets: &[] },
     AlgorithmCase { label: "adaptive step, chain of 1000", size: 1000, prepare: adaptive, targets: &[] },
     AlgorithmCase { label: "adaptive step, chain of 10000", size: 10_000, prepare: adaptive, targets: &[] },
+    AlgorithmCase { label: "adaptive step, chain of 1000 on the ground", size: 1000, prepare: grounded, targets: &[] },
+    AlgorithmCase {
+        label: "adaptive step, chain of 10000 on the ground",
+        size: 10_000,
+        prepare: grounded,
+        targets: &[],
+    },
     AlgorithmCase { label: "adaptive step, tree of 127", size: 127, prepare: adaptive_tree, targets: &[] },
     AlgorithmCase { label: "adaptive step, tree of 4095", size: 4095, prepare: adaptive_tree, targets: &[] },
     AlgorithmCase { label: "articulated bodies, chain of 10000", size: 10_000, prepare: whole_chain, targets: &[] },
@@ -82,7 +90,7 @@ pub fn measure(case: &AlgorithmCase, options: &BenchOptions) -> Result<Option<Me
     for repeat in 0..u64::from(options.repeats) {
         let mut run = (case.prepare)(case.size).map_err(told)?;
         let watch = Stopwatch::start();
-        run();
+        run().map_err(told)?;
         let together = (LONG_ENOUGH / watch.elapsed().wall.max(1e-9)).ceil().clamp(1.0, 1000.0) as u32;
         let mut times = StepTimes::default();
         for time in 0..TIMES {
@@ -91,7 +99,9 @@ pub fn measure(case: &AlgorithmCase, options: &BenchOptions) -> Result<Option<Me
                 return Ok(None);
             }
             let watch = Stopwatch::start();
-            (0..together).for_each(|_| run());
+            for _ in 0..together {
+                run().map_err(told)?;
+            }
             let Elapsed { wall, cpu } = watch.elapsed();
             times.add(Elapsed { wall: wall / f64::from(together), cpu: cpu / f64::from(together) });
             progress.show(repeat * TIMES + time + 1, 0.0);
@@ -122,9 +132,12 @@ fn tree(bodies: usize) -> Result<(Model, State), Box<dyn Error>> {
 }
 
 /// Calls a function of a model, its memory, its state and zeros by rate, again and again.
-fn calling(model: Model, state: State, call: fn(&Model, &mut Data, &State, &[f64])) -> Box<dyn FnMut()> {
+fn calling(model: Model, state: State, call: fn(&Model, &mut Data, &State, &[f64])) -> Call {
     let (mut data, zero) = (Data::new(&model), vec![0.0; model.rates()]);
-    Box::new(move || call(&model, &mut data, &state, &zero))
+    Box::new(move || {
+        call(&model, &mut data, &state, &zero);
+        Ok(())
+    })
 }
 
 fn articulated(bodies: usize) -> Prepared {
@@ -167,13 +180,29 @@ fn struck(model: &Model, state: &State) -> Prepared {
     let mut tree = Adaptive::new(model, state, &none, activity)?;
     let last = model.bodies() - 1;
     let at = tree.pose(last).map_or(DVec3::ZERO, |pose| pose.position);
-    tree.strike(last, at + DVec3::X * 0.1, DVec3::Z * 0.05);
-    Ok(Box::new(move || tree.step(1e-4)))
+    if !tree.strike(last, at + DVec3::X * 0.1, DVec3::Z * 0.05) {
+        return Err(format!("body {last} cannot be struck").into());
+    }
+    Ok(Box::new(move || {
+        tree.step(1e-4)?;
+        Ok(())
+    }))
 }
 
 fn adaptive(links: usize) -> Prepared {
     let (model, state) = chain(links)?;
     struck(&model, &state)
+}
+
+/// The scene "chain": the last link falls on the ground, where four lie, and all of them touch it.
+fn grounded(links: usize) -> Prepared {
+    let entry = linkwork_scenes::find("chain").ok_or("there is no scene \"chain\"")?;
+    let world = World::build(&entry.build(&[("links".to_owned(), links as f64)])?)?;
+    let mut chain = Adaptive::of(&world, Activity { most: 24, tolerance: 0.5, settling: 0.1 })?;
+    Ok(Box::new(move || {
+        chain.step(1e-3)?;
+        Ok(())
+    }))
 }
 
 /// The scene "tree" without its weight, at rest.
@@ -188,7 +217,7 @@ fn adaptive_tree(bodies: usize) -> Prepared {
 }
 
 /// A layer of contacts between 40 bodies and the ground: six freedoms each, more contacts than they can tell apart.
-fn dantzig(contacts: usize, friction: bool) -> Box<dyn FnMut()> {
+fn dantzig(contacts: usize, friction: bool) -> Call {
     let rows_each = if friction { 3 } else { 1 };
     let (n, bodies) = (contacts * rows_each, 40);
     let mut seed = 1_u64;
@@ -215,21 +244,43 @@ fn dantzig(contacts: usize, friction: bool) -> Box<dyn FnMut()> {
     };
     let bounds: Vec<Bounds> = (0..n).map(bound).collect();
     Box::new(move || {
-        let _ = std::hint::black_box(lcp::dantzig(&Problem { a: &a, b: &b, bounds: &bounds }));
+        std::hint::black_box(lcp::dantzig(&Problem { a: &a, b: &b, bounds: &bounds })?);
+        Ok(())
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Arguments, Command};
+    use clap::Parser;
 
     #[test]
     fn every_algorithm_can_be_run() {
         for case in ALGORITHMS.iter().filter(|case| case.size < 1000) {
             match (case.prepare)(case.size) {
-                Ok(mut run) => run(),
+                Ok(mut run) => {
+                    if let Err(error) = run() {
+                        panic!("{}: {error}", case.label)
+                    }
+                }
                 Err(error) => panic!("{}: {error}", case.label),
             }
         }
+    }
+
+    #[test]
+    fn what_comes_to_no_result_is_not_measured() {
+        let case = AlgorithmCase {
+            label: "nothing",
+            size: 1,
+            prepare: |_| Ok(Box::new(|| Err("no forces can meet row 3".into()))),
+            targets: &[],
+        };
+        let Command::Bench(options) = Arguments::parse_from(["linkwork", "bench", "--quiet"]).command else {
+            panic!("no bench")
+        };
+        let failure = measure(&case, &options).err().map(|failure| failure.text().to_owned());
+        assert!(failure.as_ref().is_some_and(|text| text.contains("nothing: no forces")), "{failure:?}");
     }
 }

@@ -404,6 +404,11 @@ pub const RELATIONS: &[Relation] = &[
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::Growth { from: "rings rings=90", to: "rings rings=1440", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "adaptive step, chain of 1000", to: "adaptive step, chain of 10000", exponent: SUBLINEAR },
+    Relation::Growth {
+        from: "adaptive step, chain of 1000 on the ground",
+        to: "adaptive step, chain of 10000 on the ground",
+        exponent: SUBLINEAR,
+    },
     Relation::Growth { from: "particles neighbours=10000", to: "particles neighbours=40000", exponent: LINEAR },
 ];
 

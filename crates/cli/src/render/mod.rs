@@ -30,6 +30,7 @@ const TANGENT: f64 = 0.364;
 
 /// Draws a scene at a moment.
 pub fn render(options: &RenderOptions) -> Result<(), Failure> {
+    options.solving.check()?;
     let source = Source::find(&options.scene)?;
     let scene_file = source.file.as_ref().map(|file| ("the scene", Path::new(&file.file)));
     let named: Vec<_> = scene_file.into_iter().chain([("--png", options.png.as_path())]).collect();

@@ -56,6 +56,7 @@ fn is_recording(file: &Path) -> bool {
 }
 
 fn session(options: &ViewOptions) -> Result<session::Published, Failure> {
+    options.solving.check()?;
     let scene = SceneOptions { scene: options.scene.clone(), settings: options.settings.clone() };
     let stage = Stage::build(Source::find(&scene)?).or_else(|problem| {
         // the command shows the text of the file, which a page cannot

@@ -328,21 +328,21 @@ impl Session {
             }
             Order::Speed { value } => self.speed = value,
             Order::Dt { value } => self.params.dt = value,
-            Order::Tolerance { value } => self.solve(SolveOptions { tolerance: value, ..self.solving }),
+            Order::Tolerance { value } => self.solve(SolveOptions { tolerance: value, ..self.solving })?,
             Order::Method { name } => {
                 let method: MethodName = named("method", &name)?;
-                self.solve(SolveOptions { method, ..self.solving });
+                self.solve(SolveOptions { method, ..self.solving })?;
             }
             Order::Stepper { name } => {
                 let stepper: StepperName = named("stepper", &name)?;
-                self.solve(SolveOptions { stepper, ..self.solving });
+                self.solve(SolveOptions { stepper, ..self.solving })?;
             }
             Order::Contact { name } => {
                 let contact: ContactName = named("contact solver", &name)?;
-                self.solve(SolveOptions { contact, ..self.solving });
+                self.solve(SolveOptions { contact, ..self.solving })?;
             }
-            Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving }),
-            Order::Shock { on } => self.solve(SolveOptions { shock: on, ..self.solving }),
+            Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving })?,
+            Order::Shock { on } => self.solve(SolveOptions { shock: on, ..self.solving })?,
             Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
             Order::Scene { name, parameters } => {
                 let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
@@ -410,9 +410,12 @@ impl Session {
         Ok(true)
     }
 
-    fn solve(&mut self, solving: SolveOptions) {
+    /// Steps by other methods from now on, unless they do not go together.
+    fn solve(&mut self, solving: SolveOptions) -> Result<(), String> {
+        solving.check().map_err(|failure| failure.text().trim().to_owned())?;
         self.solving = solving;
         self.params = solving.params(self.params.dt);
+        Ok(())
     }
 
     fn play(&mut self, on: bool) {

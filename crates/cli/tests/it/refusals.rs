@@ -20,8 +20,24 @@ fn impossible_numbers_are_refused() {
     }
     linkwork(&["run", "tree", "--dt", "1", "--duration", "0.5"]).exits_with(2).says("shorter than one step");
     linkwork(&["run", "tree", "--dt", "1e-8", "--duration", "1e6"]).exits_with(2).says("steps, more than");
-    let events = ["run", "top", "--stepper", "events", "--method", "iterative"];
-    linkwork(&events).exits_with(2).says("--method iterative has no effect with --stepper events");
+    for command in [&["run"][..], &["view", "--no-open"], &["render", "--png", "-"]] {
+        let events = [command, &["top", "--stepper", "events", "--method", "iterative"]].concat();
+        linkwork(&events).exits_with(2).says("--method iterative has no effect with --stepper events");
+    }
+    for option in ["--method", "--stepper", "--contact"] {
+        let value = if option == "--contact" {
+            "lemke"
+        } else if option == "--method" {
+            "direct"
+        } else {
+            "events"
+        };
+        linkwork(&["run", "chain", "--adaptive", "8", option, value]).exits_with(2).says("cannot be used with");
+    }
+    linkwork(&["run", "chain", "--lost", "1"]).exits_with(2).says("--adaptive");
+    linkwork(&["run", "chain", "--adaptive", "8", "--lost", "-1"]).exits_with(2).says("not an acceleration");
+    linkwork(&["run", "four-bar", "--adaptive", "8"]).exits_with(2).says("closes a loop");
+    linkwork(&["run", "flag", "--adaptive", "8"]).exits_with(2).says("particles");
     for option in ["--sleep", "--shock"] {
         let events = ["run", "top", "--stepper", "events", option];
         linkwork(&events).exits_with(2).says(&format!("{option} has no effect with --stepper events"));

@@ -162,3 +162,35 @@ fn devices_are_written_to_and_links_are_kept() {
     assert_eq!(folder.read_json("target.json")["scene"], "tree");
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
+
+#[test]
+fn steps_left_to_the_direct_method_are_counted_and_told_once() {
+    let bridge = ["run", "bridge", "--duration", "0.2", "--method", "reduced", "--report", "-"];
+    let report = linkwork(&bridge).exits_with(0).json();
+    let steps = report["steps"].as_u64().unwrap();
+    assert_eq!(report["step_kinds"]["left_to_direct"], steps);
+    let warnings = report["warnings"].as_array().unwrap();
+    let said: Vec<&Value> =
+        warnings.iter().filter(|w| w["message"].as_str().unwrap().contains("by the direct method")).collect();
+    assert_eq!(said.len(), 1, "{warnings:?}");
+    assert_eq!(said[0]["count"], steps);
+    let report = linkwork(&with(&SHORT_TREE, &["--method", "reduced", "--report", "-"])).exits_with(0).json();
+    assert_eq!(report["step_kinds"]["left_to_direct"], 0);
+}
+
+#[test]
+fn a_chain_runs_adaptively_and_the_report_tells_how() {
+    let chain = ["run", "chain", "--set", "links=400", "--duration", "0.3", "--adaptive", "24", "--lost", "0.5"];
+    let adaptive = linkwork(&with(&chain, &["--report", "-"])).exits_with(0).json();
+    assert_eq!(adaptive["method"], "adaptive");
+    let seen = &adaptive["adaptive"];
+    assert!(seen["active_max"].as_u64().unwrap() <= 40 && seen["contacts_max"].as_u64().unwrap() >= 3, "{seen}");
+    assert!(seen["lost_max"].as_f64().unwrap() < 0.5 && seen["overshoot_max"].as_f64().unwrap() < 1e-5, "{seen}");
+    assert!(adaptive["joint_error"]["max_m"].as_f64().unwrap() < 1e-9);
+    assert!((adaptive["simulated_s"].as_f64().unwrap() - 0.3).abs() < 1e-9);
+    // what falls is what falls by the direct method
+    let direct = linkwork(&with(&chain[..6], &["--report", "-"])).exits_with(0).json();
+    let energy = |report: &Value| report["energy"]["final_j"].as_f64().unwrap();
+    let lost = adaptive["energy"]["initial_j"].as_f64().unwrap() - energy(&adaptive);
+    assert!(lost > 0.1 && (energy(&direct) - energy(&adaptive)).abs() < 0.02 * lost, "{lost}");
+}

@@ -111,6 +111,23 @@ fn gravity_speed_and_method_are_taken_over() {
 }
 
 #[test]
+fn events_are_shown_and_methods_that_do_not_go_together_are_refused() {
+    let Some(viewer) = Viewer::start(&["double-pendulum", "--paused", "--stepper", "events"]) else { return };
+    let mut page = viewer.page();
+    page.text("status", |status| status["stepper"] == "events");
+    page.send(&json!({"type": "step", "count": 30}));
+    page.frame(|frame| frame.steps == 30.0);
+    page.send(&json!({"type": "method", "name": "iterative"}));
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("no effect with --stepper events"));
+    page.send(&json!({"type": "stepper", "name": "fixed"}));
+    page.text("status", |status| status["stepper"] == "fixed" && status["method"] == "direct");
+    page.send(&json!({"type": "method", "name": "iterative"}));
+    page.text("status", |status| status["method"] == "iterative");
+    page.send(&json!({"type": "stepper", "name": "events"}));
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("no effect with --stepper events"));
+}
+
+#[test]
 fn scenes_and_parameters_change() {
     let Some(viewer) = Viewer::start(&["double-pendulum", "--paused"]) else { return };
     let mut page = viewer.page();

@@ -5,8 +5,8 @@ import { chromium } from 'playwright-core';
 
 const { ADDRESS, BROWSER, SHOTS } = process.env;
 /** Seconds of simulated time at which a scene is worth looking at, where that is not one second. */
-const MOMENTS = { bead: 0.6, 'cloth-sphere': 2, cradle: 0.75, hammock: 2, magnets: 1.5, net: 2, 'rope-bridge': 2, 'rope-crane': 4, skeletons: 1.6, 'spring-mesh': 0.6, tank: 1.5, tinkertoys: 0.6, 'wrecking-ball': 1.5, tree: 3, star: 1.5, 'double-pendulum': 0.4, tube: 0.3 };
-const SETTINGS = { excavator: { motion: 1 } };
+const MOMENTS = { bead: 0.6, chain: 0.12, 'cloth-sphere': 2, cradle: 0.75, hammock: 2, magnets: 1.5, net: 2, 'rope-bridge': 2, 'rope-crane': 4, skeletons: 1.6, 'spring-mesh': 0.6, tank: 1.5, tinkertoys: 0.6, 'wrecking-ball': 1.5, tree: 3, star: 1.5, 'double-pendulum': 0.4, tube: 0.3 };
+const SETTINGS = { chain: { links: 12, lying: 8 }, excavator: { motion: 1 } };
 
 const browser = await chromium.launch({
   executablePath: BROWSER.startsWith('/') ? BROWSER : `/usr/bin/${BROWSER}`,

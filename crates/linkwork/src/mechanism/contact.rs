@@ -11,7 +11,7 @@ use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
 use crate::joint::rows::Row;
 use crate::math::Placed;
 use crate::params::{Method, StepParams};
-use crate::report::StepKind;
+use crate::report::{LeftToDirect, StepKind};
 use glam::DVec3;
 
 /// A motion that is left with less than this of its length after the others are taken out is one of them.
@@ -458,6 +458,7 @@ impl Mechanism {
             }
             None => {
                 if self.contact.in_tree {
+                    self.left = Some(LeftToDirect::Irregular);
                     self.give_up_tree();
                     self.linearise_here(h);
                 }

@@ -43,6 +43,7 @@ impl Mechanism {
             self.acceleration[k] = Default::default();
         }
         self.account = Default::default();
+        self.left = self.left_between_events();
         let mut advance = self.taken(h, StepKind::Controlled, None, 0);
         self.measure_closure(&mut advance, params);
         advance

@@ -31,7 +31,7 @@ use crate::linalg::kernels::with_size;
 use crate::math::rotation::{LANES, in_lanes, of_lanes};
 use crate::math::{Placed, max_abs, rotation};
 use crate::params::{Method, StepParams};
-use crate::report::{StageTimer, StepKind};
+use crate::report::{LeftToDirect, StageTimer, StepKind};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
 use bounded::BoundedRows;
@@ -94,6 +94,8 @@ pub(crate) struct Advance {
     pub tolerance_missed: bool,
     /// Whether sweeps over the joints ended before these were closed as far as they were to be.
     pub unfinished: bool,
+    /// Why the direct method took it although reduced coordinates were asked for.
+    pub left: Option<LeftToDirect>,
 }
 
 impl Advance {
@@ -104,6 +106,7 @@ impl Advance {
             iterations: self.iterations + next.iterations,
             bounded_sweeps: self.bounded_sweeps + next.bounded_sweeps,
             substeps: self.substeps + next.substeps,
+            left: self.left.or(next.left),
             ..*worse
         }
     }
@@ -165,8 +168,9 @@ pub(crate) struct Mechanism {
     iterative: iterative::IterativeScratch,
     /// How its joints are held.
     pub method: Method,
-    /// The mechanism as a tree, once it is stepped in reduced coordinates.
+    /// The mechanism as a tree, once it is stepped in reduced coordinates, and why the present step is not.
     tree: Option<Box<reduced::Tree>>,
+    left: Option<LeftToDirect>,
     /// Impulses of the position stage, of the velocity stage, the system's right side and the errors.
     impulse: Vec<f64>,
     correction: Vec<f64>,
@@ -227,6 +231,7 @@ impl Mechanism {
             iterative: iterative::IterativeScratch::default(),
             method: Method::Direct,
             tree: None,
+            left: None,
             impulse: vec![0.0; rows],
             correction: vec![0.0; rows],
             curvature: vec![0.0; rows],
@@ -253,7 +258,7 @@ impl Mechanism {
 
     /// Reads the world's state into working memory.
     pub fn gather(&mut self, bodies: &Bodies, joints: &Joints, gravity: DVec3) {
-        self.supported = false;
+        (self.supported, self.left) = (false, None);
         for (k, &slot) in self.layout.bodies.iter().enumerate() {
             if slot == WORLD_SLOT {
                 self.pose[k] = Placed::WORLD;
@@ -390,6 +395,9 @@ impl Mechanism {
         }
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);
+        if params.tolerance.is_some() && self.method == Method::Reduced {
+            self.left = Some(LeftToDirect::ErrorControl);
+        }
         let mut advance = match params.tolerance {
             Some(tolerance) => self.controlled_step(h, tolerance, params),
             None if self.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
@@ -480,6 +488,7 @@ impl Mechanism {
             closed: true,
             tolerance_missed: false,
             unfinished: false,
+            left: self.left,
         }
     }
 

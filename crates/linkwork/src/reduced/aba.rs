@@ -6,7 +6,7 @@
 //! Everything is in world axes at the link's own point, so that passing a joint costs a shift and no rotation.
 //! Three turns about a point (a ball) leave a mass matrix alone: with I = [A B; Bᵀ M], the carrying body feels M − BᵀA⁻¹B at O.
 
-use super::kinematics::{Data, LinkData, carrier_acceleration, drive_link, place};
+use super::kinematics::{Data, LinkData, carrier_acceleration, check_sizes, drive_link, place};
 use super::model::{Link, Model, NONE};
 use super::spatial::{Force6, Inertia6, Motion6, Sym3};
 use crate::math::Wrench;
@@ -15,7 +15,11 @@ use glam::{DMat3, DVec3};
 /// Accelerations from joint forces: `data.acceleration`.
 ///
 /// `force` is by rate (N m, N); `external` acts at the centres of mass, by body, and may be empty; gravity acts by itself.
+///
+/// # Panics
+/// If the vectors are not as long as the model's, or `data` is another model's.
 pub fn aba(model: &Model, data: &mut Data, q: &[f64], v: &[f64], force: &[f64], external: &[Wrench]) {
+    check_sizes(model, data, q, &[("v", v), ("force", force)]);
     place(model, data, q);
     aba_placed(model, data, v, force, external);
 }

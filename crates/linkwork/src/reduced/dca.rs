@@ -8,7 +8,7 @@
 use super::aba::{inverse_of, momentum, rigid};
 use super::assembly::Assembly;
 use super::handles::{Ends, Hinge, Passing, Split, V, dense, motion, times};
-use super::kinematics::{Data, carrier_acceleration, drive, place};
+use super::kinematics::{Data, carrier_acceleration, check_sizes, drive, place};
 use super::model::Model;
 use super::spatial::Force6;
 use crate::math::Wrench;
@@ -30,7 +30,11 @@ struct Piece {
 }
 
 /// Accelerations from joint forces, as [`aba`](super::aba()) finds them: `data.acceleration`.
+///
+/// # Panics
+/// If the vectors are not as long as the model's, or `data` is another model's.
 pub fn divide_and_conquer(model: &Model, data: &mut Data, q: &[f64], v: &[f64], force: &[f64], external: &[Wrench]) {
+    check_sizes(model, data, q, &[("v", v), ("force", force)]);
     place(model, data, q);
     drive(model, data, v);
     let parents: Vec<u32> = model.links.iter().map(|l| l.parent).collect();

@@ -8,7 +8,7 @@
 
 use super::aba::{absorb, accelerate, factor};
 use super::inverse::each_column;
-use super::kinematics::{Data, place};
+use super::kinematics::{Data, check_memory, check_sizes, is_memory_of, place};
 use super::model::Model;
 use super::spatial::{Force6, Motion6};
 use crate::math::Wrench;
@@ -18,7 +18,11 @@ use std::fmt;
 /// Changes of the rates (`data.acceleration`) by joint impulses and by impulses on points, for a tree at positions `q`.
 ///
 /// A point impulse is (place of the body in the tree, world point, impulse in N s). Read with [`rate_of_change`].
+///
+/// # Panics
+/// If the vectors are not as long as the model's, `data` is another model's, or a point is on a body that is not in the tree.
 pub fn respond(model: &Model, data: &mut Data, q: &[f64], joint_impulse: &[f64], points: &[(usize, DVec3, DVec3)]) {
+    check_sizes(model, data, q, &[("joint_impulse", joint_impulse)]);
     place(model, data, q);
     factor(model, data);
     respond_again(model, data, joint_impulse, points);
@@ -38,13 +42,20 @@ pub(crate) fn respond_again(model: &Model, data: &mut Data, joint_impulse: &[f64
 }
 
 /// The change of a point's velocity that the last [`respond`] found.
+///
+/// # Panics
+/// If there is no body at that place of the tree.
 pub fn rate_of_change(data: &Data, index: usize, point: DVec3) -> DVec3 {
     let at = &data.links[index];
     at.a.at(point - at.o).v
 }
 
 /// Mirtich's collision matrix: the change of a point's velocity per impulse at that point, by three test impulses, 1/kg.
+///
+/// # Panics
+/// If there is no body at that place of the tree, `q` is not as long as the model's positions, or `data` is another model's.
 pub fn collision_matrix(model: &Model, data: &mut Data, q: &[f64], index: usize, point: DVec3) -> DMat3 {
+    check_sizes(model, data, q, &[]);
     place(model, data, q);
     factor(model, data);
     let none = vec![0.0; model.rates()];
@@ -92,7 +103,12 @@ pub struct PrescribedVelocity {
 /// Why accelerations or velocities cannot be prescribed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CannotPrescribe {
-    /// There is no such rate or body.
+    /// Positions, rates or forces are not as many as the model's, or not finite.
+    BadState {
+        /// Which of them.
+        what: &'static str,
+    },
+    /// There is no such rate or body, or the prescription has numbers that are not finite.
     NoSuchTarget {
         /// Which prescription.
         number: usize,
@@ -110,7 +126,10 @@ impl fmt::Display for CannotPrescribe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CannotPrescribe::NoSuchTarget { number } => {
-                write!(f, "prescription {number}: the tree has no such rate or body")
+                write!(f, "prescription {number}: the tree has no such rate or body, or its numbers are not finite")
+            }
+            CannotPrescribe::BadState { what } => {
+                write!(f, "{what}: must be as many as the model has, and finite")
             }
             CannotPrescribe::Contradiction { number, missing } => write!(
                 f,
@@ -138,6 +157,14 @@ pub fn prescribe(
     external: &[Wrench],
     wanted: &[Prescribed],
 ) -> Result<Vec<f64>, CannotPrescribe> {
+    check_numbers(
+        model,
+        data,
+        &[("q", q, model.positions()), ("v", v, model.rates()), ("force", force, model.rates())],
+    )?;
+    if external.len() > model.bodies() || external.iter().any(|w| !w.force.is_finite() || !w.torque.is_finite()) {
+        return Err(CannotPrescribe::BadState { what: "external" });
+    }
     let targets: Vec<Target> = wanted.iter().map(|w| w.target).collect();
     if let Some(number) = wanted.iter().position(|w| !is_known(model, &w.target) || !w.acceleration.is_finite()) {
         return Err(CannotPrescribe::NoSuchTarget { number });
@@ -171,6 +198,7 @@ pub fn prescribe_velocities(
     v: &[f64],
     wanted: &[PrescribedVelocity],
 ) -> Result<(Vec<f64>, Vec<f64>), CannotPrescribe> {
+    check_numbers(model, data, &[("q", q, model.positions()), ("v", v, model.rates())])?;
     let targets: Vec<Target> = wanted.iter().map(|w| w.target).collect();
     if let Some(number) = wanted.iter().position(|w| !is_known(model, &w.target) || !w.velocity.is_finite()) {
         return Err(CannotPrescribe::NoSuchTarget { number });
@@ -197,6 +225,17 @@ pub fn prescribe_velocities(
     respond_again(model, data, &joints, &points);
     let rates = v.iter().zip(&data.acceleration).map(|(v, change)| v + change).collect();
     Ok((impulses, rates))
+}
+
+fn check_numbers(model: &Model, data: &Data, vectors: &[(&'static str, &[f64], usize)]) -> Result<(), CannotPrescribe> {
+    if !is_memory_of(model, data) {
+        return Err(CannotPrescribe::BadState { what: "data" });
+    }
+    let wrong = |(_, x, count): &&(&str, &[f64], usize)| x.len() != *count || x.iter().any(|x| !x.is_finite());
+    match vectors.iter().find(wrong) {
+        Some((what, ..)) => Err(CannotPrescribe::BadState { what }),
+        None => Ok(()),
+    }
 }
 
 fn is_known(model: &Model, target: &Target) -> bool {
@@ -279,7 +318,11 @@ fn solve_in_order(mut k: Vec<f64>, mut right: Vec<f64>) -> Result<Vec<f64>, Cann
 }
 
 /// Rates that give a point of a body a velocity: the row of the Jacobian for one direction, for users who build their own systems.
+///
+/// # Panics
+/// If there is no body at that place of the tree, or `data` is another model's.
 pub fn point_row(model: &Model, data: &Data, index: usize, point: DVec3, direction: DVec3) -> Vec<f64> {
+    check_memory(model, data);
     let mut row = vec![0.0; model.rates()];
     each_column(model, data, index, |column, o, s| row[column] = s.at(point - o).v.dot(direction));
     row

@@ -1,7 +1,7 @@
 //! Inverse dynamics (recursive Newton–Euler), the mass matrix (composite rigid bodies), Jacobians, momentum.
 
 use super::aba::{inertia_times, momentum, rigid};
-use super::kinematics::{Data, carrier_acceleration, drive, place};
+use super::kinematics::{Data, carrier_acceleration, check_memory, check_sizes, drive, place};
 use super::mass::composites;
 use super::model::{Model, NONE};
 use super::spatial::{Force6, Motion6};
@@ -11,7 +11,11 @@ use glam::{DMat3, DVec3};
 /// Joint forces that make given accelerations: `data.force`.
 ///
 /// `external` acts at the centres of mass, by body, and may be empty; gravity acts by itself.
+///
+/// # Panics
+/// If the vectors are not as long as the model's, or `data` is another model's.
 pub fn rnea(model: &Model, data: &mut Data, q: &[f64], v: &[f64], acceleration: &[f64], external: &[Wrench]) {
+    check_sizes(model, data, q, &[("v", v), ("acceleration", acceleration)]);
     place(model, data, q);
     drive(model, data, v);
     rnea_driven(model, data, acceleration, external);
@@ -47,7 +51,11 @@ pub(crate) fn rnea_driven(model: &Model, data: &mut Data, acceleration: &[f64], 
 }
 
 /// The mass matrix: `data.mass_matrix`, [`Model::rates`] rows and columns.
+///
+/// # Panics
+/// If `q` is not as long as the model's positions, or `data` is another model's.
 pub fn crba(model: &Model, data: &mut Data, q: &[f64]) {
+    check_sizes(model, data, q, &[]);
     place(model, data, q);
     let n = model.rates();
     let mut matrix = std::mem::take(&mut data.mass_matrix);
@@ -91,7 +99,11 @@ pub(crate) fn crba_placed(model: &Model, data: &mut Data, matrix: &mut [f64]) {
 
 /// How a world point that moves with a body answers the rates: six rows (angular velocity, then velocity of the point) of
 /// [`Model::rates`] columns, at the poses of the last kinematics or dynamics.
+///
+/// # Panics
+/// If there is no body at that place of the tree, or `data` is another model's.
 pub fn jacobian(model: &Model, data: &Data, index: usize, point: DVec3) -> Vec<f64> {
+    check_memory(model, data);
     let n = model.rates();
     let mut out = vec![0.0; 6 * n];
     each_column(model, data, index, |column, o, s| {
@@ -134,7 +146,11 @@ pub struct Centroidal {
 }
 
 /// Momentum about the common centre of mass, at the poses and velocities of the last kinematics or dynamics.
+///
+/// # Panics
+/// If `data` is another model's.
 pub fn centroidal(model: &Model, data: &Data) -> Centroidal {
+    check_memory(model, data);
     let (mut mass, mut first, mut linear) = (0.0, DVec3::ZERO, DVec3::ZERO);
     for (k, link) in model.links.iter().enumerate() {
         mass += link.mass;

@@ -99,12 +99,18 @@ impl Data {
         }
     }
 
-    /// Pose of a body's principal axes at its centre of mass, as of the last kinematics.
+    /// Where a body's centre of mass is, as of the last kinematics.
+    ///
+    /// # Panics
+    /// If there is no body at that place of the tree.
     pub fn center_of_mass(&self, index: usize) -> DVec3 {
         self.links[index].placed.x
     }
 
     /// Velocity of a body's centre of mass and its angular velocity, world axes.
+    ///
+    /// # Panics
+    /// If there is no body at that place of the tree.
     pub fn velocity(&self, index: usize) -> (DVec3, DVec3) {
         let l = &self.links[index];
         let at = l.v.at(l.lever());
@@ -112,6 +118,9 @@ impl Data {
     }
 
     /// Acceleration of a body's centre of mass (m/s²) and its angular acceleration, as of the last dynamics.
+    ///
+    /// # Panics
+    /// If there is no body at that place of the tree.
     pub fn body_acceleration(&self, index: usize) -> (DVec3, DVec3) {
         let l = &self.links[index];
         let (a, v) = (l.a.at(l.lever()), l.v.at(l.lever()));
@@ -120,8 +129,32 @@ impl Data {
     }
 }
 
+/// Says which vector does not fit a model, or that the memory is another's.
+pub(crate) fn check_sizes(model: &Model, data: &Data, q: &[f64], by_rate: &[(&str, &[f64])]) {
+    let (positions, rates) = (model.positions(), model.rates());
+    assert!(q.len() == positions, "there are {} positions q, the model has {positions}", q.len());
+    for (name, x) in by_rate {
+        assert!(x.len() == rates, "{name} has {} entries, the model {rates} rates", x.len());
+    }
+    check_memory(model, data);
+}
+
+/// Says if the memory is another model's.
+pub(crate) fn check_memory(model: &Model, data: &Data) {
+    assert!(is_memory_of(model, data), "this Data was made for another model");
+}
+
+/// Whether the memory can be this model's.
+pub(crate) fn is_memory_of(model: &Model, data: &Data) -> bool {
+    data.links.len() == model.bodies() && data.s.len() == model.rates()
+}
+
 /// Poses and velocities of all bodies from positions and rates.
+///
+/// # Panics
+/// If the vectors are not as long as the model's, or `data` is another model's.
 pub fn forward_kinematics(model: &Model, data: &mut Data, q: &[f64], v: &[f64]) {
+    check_sizes(model, data, q, &[("v", v)]);
     place(model, data, q);
     drive(model, data, v);
 }
@@ -349,7 +382,14 @@ pub(crate) fn drive_link(model: &Model, data: &mut Data, k: usize, link: &Link, 
 }
 
 /// Positions and rates of a world that fit its joints; angles are those of the same turn as in `near`, where that is given.
+///
+/// # Panics
+/// If `near` is not as long as the model's positions.
 pub fn state_of(model: &Model, world: &World, near: Option<&State>) -> State {
+    if let Some(near) = near {
+        let (given, own) = (near.q.len(), model.positions());
+        assert!(given == own, "there are {given} positions near, the model has {own}");
+    }
     let mut poses = vec![Placed::WORLD; model.movable];
     let mut motions = vec![Motion::default(); model.movable];
     for link in &model.links {
@@ -434,6 +474,9 @@ fn rates_of_relative(freedom: &Freedom, s: &[Motion6], relative: Motion6, v: &mu
 }
 
 /// Gives a world the poses and velocities of a state.
+///
+/// # Panics
+/// If the state is not as long as the model's.
 pub fn set_state(model: &Model, world: &mut World, state: &State) {
     let mut data = Data::new(model);
     forward_kinematics(model, &mut data, &state.q, &state.v);

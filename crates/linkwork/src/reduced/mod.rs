@@ -43,7 +43,7 @@ mod dca;
 pub use dca::divide_and_conquer;
 
 mod adaptive;
-pub use adaptive::{Activity, Adaptive, CannotAdapt};
+pub use adaptive::{Activity, Adaptive, CannotAdapt, CannotStep, Stepped};
 
 mod impulse;
 pub use impulse::{

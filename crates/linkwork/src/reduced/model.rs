@@ -233,12 +233,18 @@ impl Model {
     }
 
     /// The rates of the joint that carries a body, as a range of the vector of rates.
+    ///
+    /// # Panics
+    /// If there is no body at that place of the tree.
     pub fn rates_of(&self, index: usize) -> std::ops::Range<usize> {
         let l = &self.links[index];
         l.v as usize..l.v as usize + l.rates as usize
     }
 
     /// The positions of the joint that carries a body.
+    ///
+    /// # Panics
+    /// If there is no body at that place of the tree.
     pub fn positions_of(&self, index: usize) -> std::ops::Range<usize> {
         let l = &self.links[index];
         l.q as usize..l.q as usize + l.freedom.positions()
@@ -265,7 +271,19 @@ impl Model {
     }
 
     /// Moves positions on with constant rates for a time, s.
+    ///
+    /// # Panics
+    /// If there are not as many positions or rates as the model has.
     pub fn integrate(&self, q: &mut [f64], rates: &[f64], time: f64) {
+        let fits = q.len() == self.positions && rates.len() == self.rates;
+        assert!(
+            fits,
+            "{} positions and {} rates, the model has {} and {}",
+            q.len(),
+            rates.len(),
+            self.positions,
+            self.rates
+        );
         for link in &self.links {
             let (first, rate) = (link.q as usize, link.v as usize);
             let n = link.freedom.positions();

@@ -2,22 +2,11 @@
 
 use crate::common::{Complaints, Run, assert_close, bar, build, distance, lump, registered, weightless};
 use crate::contact::{cuboid, ground};
-use crate::random_mechanism::{Ingredients, mechanism};
+use crate::random_mechanism::{Ingredients, PLAIN, mechanism};
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, Coordinate, Frame, Joint, JointKind, Motor, WORLD};
 use linkwork::{BlackBox, Method, Pose, Scene, Scratch, StepParams, Warning, step};
 use std::sync::Arc;
-
-const PLAIN: Ingredients = Ingredients {
-    bodies: 7,
-    loops: 0,
-    decades: 1.0,
-    grounded: true,
-    acting: false,
-    gears: false,
-    gravity: 9.81,
-    spin: 1.0,
-};
 
 /// What a step may leave open, m and rad.
 const PROMISED: f64 = 1e-3;

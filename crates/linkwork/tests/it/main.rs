@@ -6,6 +6,7 @@ mod overlap;
 mod random_mechanism;
 
 mod adaptive;
+mod adaptive_held;
 mod assembly;
 mod bad_input;
 mod black_box;

@@ -23,6 +23,18 @@ pub struct Ingredients {
     pub spin: f64,
 }
 
+/// A tree under gravity that hangs from the ground, turning a little.
+pub const PLAIN: Ingredients = Ingredients {
+    bodies: 7,
+    loops: 0,
+    decades: 1.0,
+    grounded: true,
+    acting: false,
+    gears: false,
+    gravity: 9.81,
+    spin: 1.0,
+};
+
 pub const TREE_KINDS: &[JointKind] = &[
     JointKind::Ball,
     JointKind::Hinge,

@@ -1,22 +1,15 @@
 //! Reduced coordinates: the algorithms against each other, against finite differences, against energy, against Pinocchio.
 
 use crate::common::{Complaints, Random, build};
-use crate::random_mechanism::{Ingredients, TREE_KINDS, mechanism};
+use crate::random_mechanism::{Ingredients, PLAIN, TREE_KINDS, mechanism};
 use linkwork::glam::{DQuat, DVec3};
-use linkwork::reduced::{self, Data, Model, State, aba, centroidal, crba, forward_kinematics, jacobian, rnea};
+use linkwork::reduced::{
+    self, CannotPrescribe, Data, Model, State, aba, centroidal, crba, forward_kinematics, jacobian, rnea,
+};
 use linkwork::scene::{Body, Frame, Joint, JointKind, WORLD};
 use linkwork::{Scene, World, Wrench};
 
-const TREE: Ingredients = Ingredients {
-    bodies: 12,
-    loops: 0,
-    decades: 1.0,
-    grounded: true,
-    acting: false,
-    gears: false,
-    gravity: 9.81,
-    spin: 2.0,
-};
+const TREE: Ingredients = Ingredients { bodies: 12, spin: 2.0, ..PLAIN };
 
 /// Worlds of random trees: all kinds of joint in each place, on the ground and floating.
 fn trees() -> impl Iterator<Item = (String, World)> {
@@ -568,4 +561,40 @@ fn forests() -> impl Iterator<Item = (String, World)> {
         star.joint(Joint::ball(format!("ball {k}"), "hub", &name, out));
     }
     several.chain(std::iter::once(("star".to_string(), build(&star))))
+}
+
+#[test]
+fn what_is_prescribed_is_checked() {
+    let model = Model::of(&build(&mechanism(7, TREE)));
+    let (mut data, q, n) = (Data::new(&model), model.neutral(), model.rates());
+    let (zero, short, bad) = (vec![0.0; n], vec![0.0; n - 1], vec![f64::NAN; n]);
+    let push = [Wrench { force: DVec3::X * f64::INFINITY, ..Wrench::default() }];
+    let mut asked = |q: &[f64], v: &[f64], force: &[f64], external: &[Wrench]| {
+        reduced::prescribe(&model, &mut data, q, v, force, external, &[]).err()
+    };
+    let wrong = |what| Some(CannotPrescribe::BadState { what });
+    assert_eq!(asked(&q[1..], &zero, &zero, &[]), wrong("q"));
+    assert_eq!(asked(&q, &short, &zero, &[]), wrong("v"));
+    assert_eq!(asked(&q, &zero, &bad, &[]), wrong("force"));
+    assert_eq!(asked(&q, &zero, &zero, &push), wrong("external"));
+    assert_eq!(asked(&q, &zero, &zero, &[]), None);
+    let other = reduced::prescribe_velocities(&model, &mut Data::default(), &q, &zero, &[]);
+    assert_eq!(other, Err(CannotPrescribe::BadState { what: "data" }));
+    let refused = reduced::prescribe_velocities(&model, &mut data, &q, &bad, &[]);
+    assert_eq!(refused, Err(CannotPrescribe::BadState { what: "v" }));
+}
+
+#[test]
+#[should_panic(expected = "force has 2 entries")]
+fn a_vector_that_does_not_fit_is_named() {
+    let model = Model::of(&build(&mechanism(7, TREE)));
+    let zero = vec![0.0; model.rates()];
+    reduced::aba(&model, &mut Data::new(&model), &model.neutral(), &zero, &zero[..2], &[]);
+}
+
+#[test]
+#[should_panic(expected = "another model")]
+fn memory_of_another_model_is_refused() {
+    let (model, other) = (Model::of(&build(&mechanism(7, TREE))), Model::of(&build(&mechanism(7, PLAIN))));
+    reduced::crba(&model, &mut Data::new(&other), &model.neutral());
 }

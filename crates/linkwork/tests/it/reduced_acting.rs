@@ -3,7 +3,7 @@
 use crate::common::{Complaints, Run, assert_close, bar, distance, lump, on_axle, on_slider, registered, servo};
 use crate::contact::{cuboid, ground, sphere};
 use crate::overlap;
-use crate::random_mechanism::{Ingredients, mechanism};
+use crate::random_mechanism::{Ingredients, PLAIN, mechanism};
 use linkwork::glam::DVec3;
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, Limit, Motor, Shape, WORLD};
 use linkwork::{Method, Scene, Scratch};
@@ -28,16 +28,7 @@ fn off(scene: &Scene, h: f64, time: f64) -> [f64; 2] {
 #[test]
 fn both_methods_meet_on_random_mechanisms_that_are_acted_on() {
     let mut complaints = Complaints::default();
-    let plain = Ingredients {
-        bodies: 6,
-        loops: 0,
-        decades: 1.0,
-        grounded: true,
-        acting: true,
-        gears: false,
-        gravity: 9.81,
-        spin: 1.0,
-    };
+    let plain = Ingredients { bodies: 6, acting: true, ..PLAIN };
     for seed in 0..24 {
         let with = Ingredients { grounded: seed % 3 != 0, loops: [0, 0, 1, 2][seed as usize % 4], ..plain };
         let scene = mechanism(900 + seed, with);
@@ -286,16 +277,7 @@ fn working_memory_is_not_state_where_things_act_and_touch() {
 /// step was taken nearly always.
 #[test]
 fn small_steps_are_not_given_up_because_of_rounding() {
-    let with = Ingredients {
-        bodies: 6,
-        loops: 2,
-        decades: 1.0,
-        grounded: true,
-        acting: true,
-        gears: false,
-        gravity: 9.81,
-        spin: 1.0,
-    };
+    let with = Ingredients { bodies: 6, loops: 2, acting: true, ..PLAIN };
     let scene = mechanism(923, with);
     let h = 1.0 / 16_000.0;
     let (mut reduced, mut direct) = (reduced(&scene, h), Run::new(&scene, h));

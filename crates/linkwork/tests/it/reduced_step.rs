@@ -1,22 +1,11 @@
 //! The step in reduced coordinates against the direct method, closed forms, energy and momentum.
 
 use crate::common::{Complaints, Run, assert_close, bar, build, distance, lump, registered, weightless};
-use crate::random_mechanism::{Ingredients, mechanism};
+use crate::random_mechanism::{Ingredients, PLAIN, mechanism};
 use linkwork::glam::DVec3;
-use linkwork::scene::{Body, Coordinate, Joint, JointKind, WORLD};
-use linkwork::{Method, Scene, Scratch};
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, JointKind, WORLD};
+use linkwork::{LeftToDirect, Method, Scene, Scratch, StepReport, Stepper, Warning};
 use std::f64::consts::TAU;
-
-const PLAIN: Ingredients = Ingredients {
-    bodies: 7,
-    loops: 0,
-    decades: 1.0,
-    grounded: true,
-    acting: false,
-    gears: false,
-    gravity: 9.81,
-    spin: 1.0,
-};
 
 fn reduced(scene: &Scene, h: f64) -> Run {
     Run::by(Method::Reduced, scene, h)
@@ -186,9 +175,77 @@ fn what_has_too_many_freedoms_is_left_to_the_direct_method() {
         scene.joint(Joint::ball(format!("j{k}"), format!("b{k}"), format!("b{}", (k + 1) % 40), at));
     }
     let (mut a, mut b) = (reduced(&scene, 1.0 / 60.0), Run::new(&scene, 1.0 / 60.0));
-    a.steps(20);
+    a.steps(19);
+    let report = a.step();
     b.steps(20);
     assert_eq!(a.world.state_hash(), b.world.state_hash());
+    // and the report says so
+    let said = left_to_direct(&report);
+    assert!(matches!(said[..], [LeftToDirect::Loops { freedoms, most: 64 }] if freedoms > 64), "{said:?}");
+    let words = report.warnings[0].describe(&a.world);
+    assert!(words.contains("\"b") && words.contains("direct method") && words.contains("loops"), "{words}");
+    assert!(left_to_direct(&b.step()).is_empty(), "nobody asked for reduced coordinates");
+}
+
+/// Why the direct method took steps, as a report says.
+fn left_to_direct(report: &StepReport) -> Vec<LeftToDirect> {
+    let said: Vec<LeftToDirect> = report
+        .warnings
+        .iter()
+        .filter_map(|warning| match warning {
+            Warning::LeftToDirect { why, .. } => Some(*why),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(report.left_to_direct as usize, said.len());
+    said
+}
+
+#[test]
+fn a_report_says_when_the_direct_method_took_the_step_and_why() {
+    let hanging = |links: usize, ground: f64| {
+        let mut scene = Scene { collisions: true, ..Scene::new("balls") };
+        scene.body(Body::fixed("ground").at([0.0, 0.0, ground]).shape(Geometry::Plane));
+        for k in 0..links {
+            let (name, at) = (format!("b{k}"), DVec3::X * k as f64);
+            scene.body(Body::new(&name).at(at + DVec3::X * 0.5).shape(Geometry::Sphere { radius: 0.1 }));
+            let above = if k == 0 { WORLD.to_string() } else { format!("b{}", k - 1) };
+            scene.joint(Joint::ball(format!("j{k}"), above, &name, at));
+        }
+        scene
+    };
+    let said = |scene: &Scene, tolerance: Option<f64>| {
+        let mut run = reduced(scene, 1.0 / 60.0);
+        run.params.tolerance = tolerance;
+        left_to_direct(&run.step())
+    };
+    assert_eq!(said(&hanging(4, -5.0), None), []);
+    assert_eq!(said(&hanging(32, -0.1), None), []);
+    assert_eq!(said(&hanging(33, -0.1), None), [LeftToDirect::Contact { freedoms: 99, most: 96 }]);
+    assert_eq!(said(&hanging(4, -5.0), Some(1e-6)), [LeftToDirect::ErrorControl]);
+    // a binary tree of 127 balls whips after five seconds: its energy is not what it was even at an eighth of the step
+    let mut whipping = reduced(&registered("tree", &[]), 1.0 / 30.0);
+    let mut irregular = 0;
+    for _ in 0..165 {
+        irregular += left_to_direct(&whipping.step()).iter().filter(|why| **why == LeftToDirect::Irregular).count();
+    }
+    assert!(irregular > 0);
+    // between events, too
+    let mut scene = hanging(4, -5.0);
+    let mut run = reduced(&scene, 1.0 / 60.0);
+    run.params.stepper = Stepper::Events;
+    assert_eq!(left_to_direct(&run.step()), []);
+    for k in 0..40 {
+        let name = format!("ring{k}");
+        let at = |k: f64| DVec3::new((0.157 * k).cos(), (0.157 * k).sin(), 3.0);
+        scene.body(lump(&name, 0.1).at(at(k as f64)));
+        let next = format!("ring{}", (k + 1) % 40);
+        scene.joint(Joint::ball(format!("link{k}"), name, next, at(k as f64 + 0.5)));
+    }
+    let mut run = reduced(&scene, 1e-3);
+    run.params.stepper = Stepper::Events;
+    let said = left_to_direct(&run.step());
+    assert!(matches!(said[..], [LeftToDirect::Loops { .. }]), "{said:?}");
 }
 
 /// Machines that couplings hold, or a screw that closes a loop.

@@ -15,12 +15,13 @@ pub fn gauss_seidel(problem: &Problem, guess: &[f64], sweeps: usize, tolerance: 
             let row = &problem.a[i * n..(i + 1) * n];
             let own = row[i];
             let (lo, hi) = problem.range(i, &x);
+            let w = problem.b[i] + dot(row, &x);
             if own <= 0.0 {
-                // nothing answers here: any force within the bounds does
-                x[i] = x[i].clamp(lo, hi);
+                // nothing answers here: a velocity that is not zero belongs to a bound, if there is one
+                let bound = if w > 0.0 { lo } else { hi };
+                x[i] = if w != 0.0 && bound.is_finite() { bound } else { x[i].clamp(lo, hi) };
                 continue;
             }
-            let w = problem.b[i] + dot(row, &x);
             x[i] = (x[i] - w / own).clamp(lo, hi);
         }
         if sweep % LOOK == 0 || sweep == sweeps {

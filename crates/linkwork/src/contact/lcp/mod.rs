@@ -210,14 +210,23 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// What a solution may miss, as a part of the largest term of w.
 const ACCEPTED: f64 = 1e-8;
 
+/// Part of the largest response below which a row has none of its own.
+const NO_RESPONSE: f64 = 1e-14;
+
 /// The largest violation of any condition, in units of w: |w| inside the bounds, w of the wrong sign at a bound, and how far
-/// x is outside its bounds, times the row's own response.
+/// x is outside its bounds, times the row's own response; times the largest response, if it has none of its own.
+///
+/// # Panics
+/// If `x` and the parts of the problem are not of one size.
 pub fn residual(problem: &Problem, x: &[f64]) -> f64 {
     let n = problem.rows();
     let w = problem.velocities(x);
     let mut worst = 0.0_f64;
+    let largest = (0..n).fold(0.0_f64, |m, i| m.max(problem.a[i * n + i].abs()));
+    let otherwise = if largest > 0.0 { largest } else { 1.0 };
     for i in 0..n {
-        let own = problem.a[i * n + i].abs().max(f64::MIN_POSITIVE);
+        let own = problem.a[i * n + i].abs();
+        let own = if own > NO_RESPONSE * largest { own } else { otherwise };
         let (lo, hi) = problem.range(i, x);
         // the change of x that a projected step of its own would make, as a velocity
         let moved = (x[i] - w[i] / own).clamp(lo, hi);

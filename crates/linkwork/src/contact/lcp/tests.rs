@@ -278,3 +278,38 @@ fn sweeps_that_run_away_fail_and_do_not_panic() {
     let problem = Problem { a: &a, b: &[-1.0; 3], bounds: &bounds };
     assert!(gauss_seidel(&problem, &[], 5000, 1e-9).is_err());
 }
+
+/// A row without a response of its own has the velocity it has: it is at a bound, or its velocity is zero.
+#[test]
+fn rows_that_nothing_answers_are_judged_by_their_velocity() {
+    let case = |b: f64, bounds: Bounds| Case {
+        a: vec![2.0, 0.0, 0.0, 0.0],
+        b: vec![-1.0, b],
+        bounds: vec![Bounds::Unilateral, bounds],
+    };
+    let inside = case(3.0, Bounds::Box { lo: 0.0, hi: 1.0 });
+    // a velocity inside the bounds, a force outside them: both were hidden by a response of zero
+    assert!(residual(&inside.problem(), &[0.5, 0.5]) > 0.5);
+    assert!(residual(&inside.problem(), &[0.5, -5.0]) > 1.0);
+    assert!(residual(&inside.problem(), &[0.5, 7.0]) > 1.0);
+    assert!(residual(&inside.problem(), &[0.5, 0.0]) < 1e-15);
+    type Solver = fn(&Problem) -> Result<Solution, Failure>;
+    let solvers: [(&str, Solver); 3] =
+        [("dantzig", |p| dantzig(p)), ("lemke", |p| lemke(p)), ("sweeps", |p| gauss_seidel(p, &[], 100, 1e-12))];
+    for (name, solve) in solvers {
+        for (b, bounds, expected) in [
+            (3.0, Bounds::Box { lo: -0.5, hi: 1.0 }, Some(-0.5)),
+            (-3.0, Bounds::Box { lo: -0.5, hi: 1.0 }, Some(1.0)),
+            (0.0, Bounds::Unilateral, None),
+            (2.0, Bounds::Unilateral, Some(0.0)),
+        ] {
+            let case = case(b, bounds);
+            let found = solve(&case.problem()).unwrap_or_else(|failure| panic!("{name}, {b}: {failure}"));
+            assert!((found.x[0] - 0.5).abs() < 1e-9, "{name}, {b}: {:?}", found.x);
+            assert!(expected.is_none_or(|x| (found.x[1] - x).abs() < 1e-9), "{name}, {b}: {:?}", found.x);
+        }
+        // nothing can stop what approaches
+        assert!(solve(&case(-2.0, Bounds::Unilateral).problem()).is_err(), "{name}");
+        assert!(solve(&case(1.0, Bounds::Equality).problem()).is_err(), "{name}");
+    }
+}

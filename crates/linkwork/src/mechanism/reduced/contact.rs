@@ -12,7 +12,7 @@ use crate::mechanism::{Advance, Mechanism, SPIN_BOUND, hat};
 use crate::params::{Method, StepParams};
 use crate::reduced::Force6;
 use crate::reduced::adaptor::{self, Data, Loops};
-use crate::report::StepKind;
+use crate::report::{LeftToDirect, StepKind};
 use glam::DVec3;
 
 /// Freedoms up to which a mechanism answers contacts in reduced coordinates; beyond, the direct method solves body by body.
@@ -34,8 +34,8 @@ impl Mechanism {
             return false;
         }
         let mut tree = self.tree.take().unwrap_or_else(|| Box::new(self.make_tree()));
-        let mut taken = !self.is_unfit_for_reduced(&tree);
-        if taken {
+        self.left = self.unfit_for_reduced(&tree);
+        if self.left.is_none() {
             self.place_tree(&mut tree);
             tree.is_settled = false;
             tree.implicit = !self.layout.soft.is_empty();
@@ -45,11 +45,16 @@ impl Mechanism {
             }
             tree.q_start.copy_from_slice(&tree.q);
             let v = std::mem::take(&mut tree.v);
-            taken = tree.freedoms() <= MOST_FREEDOMS && self.prepare_acting(&mut tree, &v, h, true).is_some();
+            let freedoms = tree.freedoms();
+            if freedoms > MOST_FREEDOMS {
+                self.left = Some(LeftToDirect::Contact { freedoms, most: MOST_FREEDOMS });
+            } else if self.prepare_acting(&mut tree, &v, h, true).is_none() {
+                self.left = Some(LeftToDirect::Singular);
+            }
             tree.v = v;
         }
         self.tree = Some(tree);
-        taken
+        self.left.is_none()
     }
 
     pub(in crate::mechanism) fn freedoms_in_tree(&self) -> usize {
@@ -188,7 +193,7 @@ impl Mechanism {
             return false;
         }
         let mut tree = self.tree.take().unwrap_or_else(|| Box::new(self.make_tree()));
-        let fit = !self.is_unfit_for_reduced(&tree);
+        let fit = self.unfit_for_reduced(&tree).is_none();
         if fit {
             self.enter_tree(&mut tree);
             // springs have had their whole impulse

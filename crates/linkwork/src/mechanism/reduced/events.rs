@@ -7,6 +7,7 @@ use crate::mechanism::Mechanism;
 use crate::params::Method;
 use crate::reduced::Motion6;
 use crate::reduced::adaptor;
+use crate::report::LeftToDirect;
 use glam::DVec3;
 
 impl Mechanism {
@@ -16,10 +17,17 @@ impl Mechanism {
             return None;
         }
         let mut tree = self.tree.take().unwrap_or_else(|| Box::new(self.make_tree()));
-        let found = if self.is_unfit_for_reduced(&tree) { None } else { self.accelerate_bodies(&mut tree) };
+        let unfit = self.unfit_for_reduced(&tree);
+        let found = if unfit.is_some() { None } else { self.accelerate_bodies(&mut tree) };
         tree.answers = found.is_some();
         self.tree = Some(tree);
         found
+    }
+
+    /// Why accelerations were not found here when they were asked for last, if they were not.
+    pub(in crate::mechanism) fn left_between_events(&self) -> Option<LeftToDirect> {
+        let tree = self.tree.as_ref().filter(|tree| self.method == Method::Reduced && !tree.answers)?;
+        Some(self.unfit_for_reduced(tree).unwrap_or(LeftToDirect::Singular))
     }
 
     fn accelerate_bodies(&mut self, tree: &mut Tree) -> Option<Vec<(DVec3, DVec3)>> {

@@ -23,7 +23,7 @@ use crate::joint::rows::Row;
 use crate::math::Wrench;
 use crate::params::StepParams;
 use crate::reduced::adaptor::{self, Closing, Data, Edge, Loops, Model, Term};
-use crate::report::StepKind;
+use crate::report::{LeftToDirect, StepKind};
 use glam::DVec3;
 
 /// Freedoms of a mechanism with loops up to which its system is set up densely; beyond, the direct method is faster.
@@ -84,7 +84,8 @@ impl Mechanism {
         }
         let Some(mut tree) = self.tree.take() else { return self.halving_step(h, params, halvings) };
         self.halvings = halvings;
-        let taken = if self.is_unfit_for_reduced(&tree) { None } else { Some(self.reduced_step(&mut tree, h, params)) };
+        let unfit = self.unfit_for_reduced(&tree);
+        let taken = if unfit.is_some() { None } else { Some(self.reduced_step(&mut tree, h, params)) };
         self.tree = Some(tree);
         match taken {
             Some(Some(iterations)) => {
@@ -99,7 +100,10 @@ impl Mechanism {
                 first.followed_by(&second)
             }
             // with steps of its own below this one
-            _ => self.halving_step(h, params, 0),
+            _ => {
+                self.left = Some(unfit.unwrap_or(LeftToDirect::Irregular));
+                self.halving_step(h, params, 0)
+            }
         }
     }
 
@@ -332,9 +336,10 @@ impl Mechanism {
         })
     }
 
-    /// Whether the direct method must take the step, for what the mechanism is made of.
-    fn is_unfit_for_reduced(&self, tree: &Tree) -> bool {
-        tree.loops.as_ref().is_some_and(|l| tree.model.rates() > MOST_FREE + l.rows)
+    /// Why the direct method must take the step, for what the mechanism is made of.
+    fn unfit_for_reduced(&self, tree: &Tree) -> Option<LeftToDirect> {
+        let freedoms = tree.model.rates().saturating_sub(tree.loops.as_ref()?.rows);
+        (freedoms > MOST_FREE).then_some(LeftToDirect::Loops { freedoms, most: MOST_FREE })
     }
 
     /// Positions and rates of the tree from the mechanism's poses and velocities.

@@ -1,6 +1,6 @@
 //! Which joints are active: what all would do if they were free, and pieces opened in the order of that.
 
-use super::super::handles::{Ends, Hinge, Passing, V, motion};
+use super::super::handles::{Ends, Hinge, Passing, V, add, motion, times};
 use super::super::kinematics::carrier_acceleration;
 use super::Adaptive;
 use super::frozen::{field, hinge_at};
@@ -75,7 +75,7 @@ impl Adaptive {
     }
 
     /// Active nodes and the pieces below them, in order.
-    fn visible(&self) -> Vec<u32> {
+    pub(super) fn visible(&self) -> Vec<u32> {
         let mut visible = Vec::with_capacity(2 * self.pieces.len());
         let mut stack: Vec<u32> = self.assembly.roots.clone();
         while let Some(node) = stack.pop() {
@@ -95,7 +95,10 @@ impl Adaptive {
         let none = ([0.0; 6], [0.0; 6]);
         let Some((a, b)) = part.parts.filter(|_| self.nodes[node as usize].active) else {
             let (pose, (v, w)) = self.at_first(self.piece_of(part.near as usize));
-            let ends = self.frozen(node).ends(&pose, &field(&pose, self.gravity, v, w));
+            let mut ends = self.frozen(node).ends(&pose, &field(&pose, self.gravity, v, w));
+            if part.parts.is_none() {
+                self.load_ends(part.near as usize, &mut ends);
+            }
             return Seen { ends, inside: None, metric: 0.0, speed: 0.0, near: none.0, far: none.1 };
         };
         let joint = self.assembly.parts[b as usize].near as usize;
@@ -111,6 +114,16 @@ impl Adaptive {
         let speed = seen[&a].speed + seen[&b].speed + rates.iter().map(|v| v * v).sum::<f64>();
         let (ends, passing) = hinge.join(&seen[&a].ends, &seen[&b].ends, part.beside);
         Seen { ends, inside: Some((hinge, passing)), metric: 0.0, speed, near: none.0, far: none.1 }
+    }
+
+    /// Adds what acts on a link by itself to its ends: loads, and contact forces of the last step.
+    fn load_ends(&self, link: usize, ends: &mut Ends) {
+        for on in [self.loads.get(&link), self.pushed.get(&link)].into_iter().flatten() {
+            let (n, f) = (on.torque, on.force);
+            let f = [n.x, n.y, n.z, f.x, f.y, f.z];
+            ends.b_near = add(&ends.b_near, &times(&ends.near, &f));
+            ends.b_far = add(&ends.b_far, &times(&ends.far, &f));
+        }
     }
 
     /// Finds the forces on the ends of a node's parts and what its own joint would do, or all inside a piece that stands still.
@@ -156,7 +169,7 @@ impl Adaptive {
     }
 
     /// Pose and velocity of a piece's first link, at its centre of mass.
-    fn at_first(&self, piece: usize) -> (Placed, (DVec3, DVec3)) {
+    pub(super) fn at_first(&self, piece: usize) -> (Placed, (DVec3, DVec3)) {
         let (at, pose) = (&self.data.links[piece], self.first_link(piece));
         let v = at.v.at(pose.x - at.o);
         (pose, (v.v, v.w))
@@ -170,7 +183,10 @@ impl Adaptive {
             s: self.data.s[v..v + n].iter().map(|s| motion(s.at(center - at.o))).collect(),
             r: DVec3::ZERO,
             c: motion(at.c.at(center - at.o)),
-            tau: self.hybrid_force[v..v + n].to_vec(),
+            tau: {
+                let whole = self.links[self.first_of(piece)].v as usize;
+                self.tau[whole..whole + n].to_vec()
+            },
         }
     }
 
@@ -182,11 +198,20 @@ impl Adaptive {
     }
 
     /// Opens nodes from the top in the order of their keys. Returns those to be active, and Σ q̈² of the rest.
-    pub(super) fn choose(&self, seen: &BTreeMap<u32, Seen>, wholes: Vec<Candidate>) -> (BTreeSet<u32>, f64) {
+    /// `needed` are opened in any case.
+    pub(super) fn choose(
+        &self,
+        seen: &BTreeMap<u32, Seen>,
+        wholes: Vec<Candidate>,
+        needed: &BTreeSet<u32>,
+    ) -> (BTreeSet<u32>, f64) {
         let mut open = BTreeSet::new();
         let allowed = self.activity.tolerance * self.activity.tolerance;
         let rest = |heap: &BinaryHeap<Candidate>| heap.iter().map(|c| c.metric).sum::<f64>();
-        let mut heap = BinaryHeap::from(wholes);
+        let first = |candidate: Candidate| {
+            if needed.contains(&candidate.node) { Candidate { key: f64::INFINITY, ..candidate } } else { candidate }
+        };
+        let mut heap: BinaryHeap<Candidate> = wholes.into_iter().map(first).collect();
         let start = rest(&heap);
         let mut left = start;
         let mut lost = 0.0;
@@ -196,7 +221,8 @@ impl Adaptive {
                 left = candidate.metric + rest(&heap);
             }
             let moving = (candidate.key - candidate.metric).max(0.0);
-            if open.len() >= self.activity.most || (left < allowed && moving < allowed) {
+            let is_needed = needed.contains(&candidate.node);
+            if !is_needed && (open.len() >= self.activity.most || (left < allowed && moving < allowed)) {
                 lost += candidate.metric + rest(&heap);
                 break;
             }
@@ -205,7 +231,7 @@ impl Adaptive {
             open.insert(candidate.node);
             for part in self.open(candidate, a, b, seen) {
                 left += part.metric;
-                heap.push(part);
+                heap.push(first(part));
             }
         }
         (open, lost)
@@ -224,7 +250,7 @@ impl Adaptive {
         let pose = whole.pose;
         let other = Placed::new(pose.x + pose.r * fa.span.x, (pose.q * fa.span.q).normalize());
         let joint = self.assembly.parts[b as usize].near as usize;
-        let (hinge, at) = hinge_at(&self.links[joint], &other, &self.q, &self.force);
+        let (hinge, at) = hinge_at(&self.links[joint], &other, &self.q, &self.tau);
         let (v, w) = whole.motion;
         let moved = (v + w.cross(at.x - pose.x), w);
         let (za, zb) = (field(&pose, self.gravity, v, w), field(&at, self.gravity, moved.0, moved.1));

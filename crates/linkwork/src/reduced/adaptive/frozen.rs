@@ -15,6 +15,7 @@ use super::super::handles::{Ends, Hinge, M, V, motion, product, shift, sum, time
 use super::super::kinematics::{carried_pose, columns};
 use super::super::model::Link;
 use super::super::spatial::Motion6;
+use super::ground::{Ball, ball_around_both};
 use crate::math::Placed;
 use glam::{DMat3, DVec3};
 
@@ -35,6 +36,8 @@ pub(super) struct Frozen {
     /// Centre of mass, and moments about it.
     pub center: DVec3,
     pub inertia: DMat3,
+    /// A ball around all that can touch something.
+    pub ball: Ball,
     near: Rows,
     far: Rows,
     metric: Vec<[f64; Y]>,
@@ -67,7 +70,7 @@ pub(super) fn hinge_at(link: &Link, other: &Placed, q: &[f64], tau: &[f64]) -> (
 
 impl Frozen {
     /// One link.
-    pub fn link(link: &Link) -> Frozen {
+    pub fn link(link: &Link, ball: Ball) -> Frozen {
         let mut ends = [[0.0; Y]; 6];
         let (i, m) = (link.moments, link.mass);
         for k in 0..3 {
@@ -87,6 +90,7 @@ impl Frozen {
             mass: m,
             center: DVec3::ZERO,
             inertia: DMat3::from_diagonal(i),
+            ball,
             near: ends,
             far: ends,
             metric: vec![[0.0; Y]; Y],
@@ -160,7 +164,8 @@ impl Frozen {
             let span = Placed::new(at.x + at.r * b.span.x, (at.q * b.span.q).normalize());
             (span, turned(&turn, &through(&b.far, &of_b)))
         };
-        Frozen { span, mass, center, inertia, near: through(&a.near, &of_a), far, metric }
+        let ball = ball_around_both(a.ball, b.ball.map(|(center, radius)| (at.x + at.r * center, radius)));
+        Frozen { span, mass, center, inertia, ball, near: through(&a.near, &of_a), far, metric }
     }
 
     /// Both ends in the world, in a field.

@@ -12,17 +12,25 @@
 
 mod choice;
 mod frozen;
+mod ground;
+mod step;
+mod unilateral;
+mod world;
+
+pub use step::{CannotStep, Stepped};
 
 use super::aba;
 use super::assembly::Assembly;
-use super::impulse::{Prescribed, PrescribedVelocity, Target, prescribe, prescribe_velocities, respond};
+use super::impulse::respond;
 use super::inverse::jacobian;
 use super::kinematics::{Data, State, forward_kinematics};
 use super::model::{Link, Model, NONE};
+use crate::handle::BodyId;
 use crate::math::inertia::principal_axes;
-use crate::math::{Placed, Pose};
+use crate::math::{Placed, Pose, Wrench};
 use frozen::{Frozen, hinge_at};
 use glam::{DMat3, DVec3};
+use ground::{Corner, Plane, ball_around};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -44,7 +52,7 @@ impl Default for Activity {
 }
 
 /// Why a tree cannot be simulated adaptively.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum CannotAdapt {
     /// Gravity acts differently on this body than on the first.
     Gravity {
@@ -55,6 +63,30 @@ pub enum CannotAdapt {
     NotATree,
     /// Positions, rates or forces are not as many as the model's, or not finite.
     BadState,
+    /// There is no such body.
+    NoSuchBody {
+        /// The place that was asked for.
+        index: usize,
+    },
+    /// Only joints of one rate have bounds.
+    NotOneRate {
+        /// Place of the body that the joint carries.
+        index: usize,
+    },
+    /// Bounds that leave nothing between them.
+    Bounds {
+        /// Place of the body that the joint carries.
+        index: usize,
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// Something of a world that is not simulated adaptively, in plain words.
+    Unsupported {
+        /// What it is, by name.
+        what: String,
+    },
 }
 
 impl fmt::Display for CannotAdapt {
@@ -66,6 +98,19 @@ impl fmt::Display for CannotAdapt {
             CannotAdapt::NotATree => write!(f, "there are no bodies, or joints that close loops: use aba"),
             CannotAdapt::BadState => {
                 write!(f, "positions, rates and forces must be finite and as many as the model has")
+            }
+            CannotAdapt::NoSuchBody { index } => write!(f, "the tree has no body {index}"),
+            CannotAdapt::NotOneRate { index } => {
+                write!(
+                    f,
+                    "the joint of body {index} has not one rate, or there is no such body: hinges, sliders and screws have limits"
+                )
+            }
+            CannotAdapt::Bounds { index, min, max } => {
+                write!(f, "the joint of body {index}: nothing is between {min} and {max}")
+            }
+            CannotAdapt::Unsupported { what } => {
+                write!(f, "{what}: adaptive dynamics do not know that; use the direct or the reduced method")
             }
         }
     }
@@ -106,9 +151,29 @@ pub struct Adaptive {
     hybrid_force: Vec<f64>,
     /// By the place of their first links in the assembly's order.
     pieces: Vec<Piece>,
-    /// Bounds of joints of one rate, by link.
-    limits: BTreeMap<usize, (f64, f64)>,
+    /// Joint forces with those of limits in the last step, by rate of the whole tree.
+    tau: Vec<f64>,
+    /// Bounds of joints of one rate, by link; and the links of joints that may be beyond theirs.
+    limits: BTreeMap<usize, Limit>,
+    beyond: BTreeSet<usize>,
+    /// What acts on links by itself, at their centres of mass in world axes, and what planes pushed them with in the last step.
+    loads: BTreeMap<usize, Wrench>,
+    pushed: BTreeMap<usize, Wrench>,
+    planes: Vec<Plane>,
+    /// By link: the points that can touch a plane, and the standing body that a joint fixes it to.
+    corners: Vec<Vec<Corner>>,
+    fixed_to: Vec<Option<BodyId>>,
+    /// Impulses of the last step.
+    totals: Vec<f64>,
     lost: f64,
+}
+
+/// Bounds of a joint of one rate.
+#[derive(Clone, Copy)]
+struct Limit {
+    min: f64,
+    max: f64,
+    restitution: f64,
 }
 
 impl Adaptive {
@@ -116,6 +181,16 @@ impl Adaptive {
     ///
     /// Costs time by the number of links, once.
     pub fn new(model: &Model, state: &State, force: &[f64], activity: Activity) -> Result<Adaptive, CannotAdapt> {
+        Adaptive::with_corners(model, state, force, activity, vec![Vec::new(); model.bodies()])
+    }
+
+    fn with_corners(
+        model: &Model,
+        state: &State,
+        force: &[f64],
+        activity: Activity,
+        corners: Vec<Vec<Corner>>,
+    ) -> Result<Adaptive, CannotAdapt> {
         let n = model.bodies();
         let fits = state.q.len() == model.positions() && state.v.len() == model.rates() && force.len() == model.rates();
         let mut numbers = state.q.iter().chain(&state.v).chain(force);
@@ -149,7 +224,15 @@ impl Adaptive {
             state: State::default(),
             hybrid_force: Vec::new(),
             pieces: Vec::new(),
+            tau: force.to_vec(),
             limits: BTreeMap::new(),
+            beyond: BTreeSet::new(),
+            loads: BTreeMap::new(),
+            pushed: BTreeMap::new(),
+            planes: Vec::new(),
+            corners,
+            fixed_to: vec![None; n],
+            totals: Vec::new(),
             lost: 0.0,
         };
         for (k, link) in model.links.iter().enumerate() {
@@ -165,7 +248,7 @@ impl Adaptive {
         let rates_of = |link: &Link| state.v[link.v as usize..link.v as usize + link.rates as usize].to_vec();
         let moving = tree.links.iter().enumerate().map(|(k, link)| (k as u32, rates_of(link))).collect();
         tree.lay_out(&moving);
-        tree.refine();
+        tree.refine(&[]);
         Ok(tree)
     }
 
@@ -174,13 +257,77 @@ impl Adaptive {
         self.activity = activity;
     }
 
-    /// The bounds of a joint of one rate, by the place of the body that it carries. False if it has not one rate.
-    pub fn set_limit(&mut self, index: usize, min: f64, max: f64) -> bool {
-        let single = self.links.get(index).is_some_and(|l| l.rates == 1) && min <= max;
-        if single {
-            self.limits.insert(index, (min, max));
+    /// The bounds of a joint of one rate, by the place of the body that it carries; infinite where there is none. A joint beyond
+    /// its bounds is moved back in the next step; one whose bounds are the same is held.
+    pub fn set_limit(&mut self, index: usize, min: f64, max: f64) -> Result<(), CannotAdapt> {
+        self.bound(index, Limit { min, max, restitution: 0.0 })
+    }
+
+    fn bound(&mut self, index: usize, limit: Limit) -> Result<(), CannotAdapt> {
+        if self.links.get(index).is_none_or(|link| link.rates != 1) {
+            return Err(CannotAdapt::NotOneRate { index });
         }
-        single
+        let (min, max) = (limit.min, limit.max);
+        if min.is_nan() || max.is_nan() || min > max || min == f64::INFINITY || max == f64::NEG_INFINITY {
+            return Err(CannotAdapt::Bounds { index, min, max });
+        }
+        self.limits.insert(index, limit);
+        self.beyond.insert(index);
+        Ok(())
+    }
+
+    /// The forces of the joint that carries a body, by rate (N m, N), from now on. Costs time by the depth of the assembly.
+    pub fn set_force(&mut self, index: usize, force: &[f64]) -> Result<(), CannotAdapt> {
+        let Some(link) = self.links.get(index) else { return Err(CannotAdapt::NoSuchBody { index }) };
+        let (first, rates) = (link.v as usize, link.rates as usize);
+        if force.len() != rates || force.iter().any(|f| !f.is_finite()) {
+            return Err(CannotAdapt::BadState);
+        }
+        for (k, f) in force.iter().enumerate() {
+            self.tau[first + k] += f - self.force[first + k];
+            self.force[first + k] = *f;
+        }
+        let piece = self.piece_of(index);
+        if self.first_of(piece) == index {
+            let own = self.hybrid.links[piece].v as usize;
+            self.hybrid_force[own..own + rates].copy_from_slice(force);
+        }
+        // what stands still knows the forces in it
+        let mut node = self.assembly.joined_by(index as u32).unwrap_or(NONE);
+        while node != NONE && !self.nodes[node as usize].active {
+            self.nodes[node as usize].frozen = None;
+            self.freeze(node as usize);
+            node = self.assembly.parts[node as usize].above;
+        }
+        Ok(())
+    }
+
+    /// What acts on a body besides gravity and joints, at its centre of mass in world axes, from now on. The joints around a
+    /// body with a load are active.
+    pub fn set_load(&mut self, index: usize, load: Wrench) -> Result<(), CannotAdapt> {
+        if index >= self.links.len() {
+            return Err(CannotAdapt::NoSuchBody { index });
+        }
+        if !load.force.is_finite() || !load.torque.is_finite() {
+            return Err(CannotAdapt::BadState);
+        }
+        if load == Wrench::default() {
+            self.loads.remove(&index);
+        } else {
+            self.loads.insert(index, load);
+        }
+        Ok(())
+    }
+
+    /// The force and torque with which planes pushed a body in the last step, at its centre of mass, means over the step.
+    pub fn contact_on(&self, index: usize) -> Wrench {
+        self.pushed.get(&index).copied().unwrap_or_default()
+    }
+
+    /// The force of a limit in the last step, along the joint that carries a body (N m, N), mean over the step.
+    pub fn limit_force(&self, index: usize) -> f64 {
+        let rate = self.links.get(index).filter(|_| self.limits.contains_key(&index)).map(|link| link.v as usize);
+        rate.map_or(0.0, |rate| self.tau[rate] - self.force[rate])
     }
 
     /// Places of the bodies whose joints are active, those that the ground carries included.
@@ -213,16 +360,34 @@ impl Adaptive {
         state
     }
 
-    /// Accelerations of all joints at this moment, zero of those at rest.
+    /// Accelerations of all joints at this moment, zero of those at rest, without what limits and contacts do to them.
     pub fn accelerations(&mut self) -> Vec<f64> {
         let mut out = vec![0.0; self.force.len()];
-        aba(&self.hybrid, &mut self.data, &self.state.q, &self.state.v, &self.hybrid_force, &[]);
+        let external = self.external();
+        aba(&self.hybrid, &mut self.data, &self.state.q, &self.state.v, &self.hybrid_force, &external);
         for (k, piece) in self.pieces.iter().enumerate() {
             let whole = &self.links[self.assembly.parts[piece.node as usize].near as usize];
             let (to, from, rates) = (whole.v as usize, self.hybrid.links[k].v as usize, whole.rates as usize);
             out[to..to + rates].copy_from_slice(&self.data.acceleration[from..from + rates]);
         }
         out
+    }
+
+    /// Loads on the pieces of the hybrid tree, at their centres of mass.
+    fn external(&mut self) -> Vec<Wrench> {
+        if self.loads.is_empty() {
+            return Vec::new();
+        }
+        let mut external = vec![Wrench::default(); self.pieces.len()];
+        let loads: Vec<(usize, Wrench)> = self.loads.iter().map(|(link, load)| (*link, *load)).collect();
+        for (link, load) in loads {
+            let Some(at) = self.pose(link) else { continue };
+            let piece = self.piece_of(link);
+            let lever = at.position - self.data.links[piece].placed.x;
+            external[piece].force += load.force;
+            external[piece].torque += load.torque + lever.cross(load.force);
+        }
+        external
     }
 
     /// The pose of a body's principal axes at its centre of mass, in time by the depth of the assembly.
@@ -242,7 +407,7 @@ impl Adaptive {
             } else {
                 let before = self.frozen(a).span;
                 let other = Placed::new(at.x + at.r * before.x, (at.q * before.q).normalize());
-                at = hinge_at(&self.links[joint], &other, &self.q, &self.force).1;
+                at = hinge_at(&self.links[joint], &other, &self.q, &self.tau).1;
                 node = b as usize;
             }
         }
@@ -250,9 +415,13 @@ impl Adaptive {
     }
 
     /// The hybrid Jacobian of a world point of a body over the active rates, in six rows as of [`jacobian`](super::jacobian()).
-    pub fn jacobian(&mut self, index: usize, point: DVec3) -> Vec<f64> {
+    /// None if there is no such body.
+    pub fn jacobian(&mut self, index: usize, point: DVec3) -> Option<Vec<f64>> {
+        if index >= self.links.len() {
+            return None;
+        }
         forward_kinematics(&self.hybrid, &mut self.data, &self.state.q, &self.state.v);
-        jacobian(&self.hybrid, &self.data, self.piece_of(index.min(self.links.len() - 1)), point)
+        Some(jacobian(&self.hybrid, &self.data, self.piece_of(index), point))
     }
 
     /// Gives an impulse (N s) to a world point of a body. The joints around the body become active, the rest answers as rigid pieces.
@@ -273,72 +442,6 @@ impl Adaptive {
         true
     }
 
-    /// A step of `h` seconds: chooses what moves, then half a kick, the move, half a kick, limits by impact and by held acceleration.
-    pub fn step(&mut self, h: f64) {
-        self.refine();
-        self.accelerate();
-        let first: Vec<f64> = self.data.acceleration.clone();
-        self.state.v.iter_mut().zip(&first).for_each(|(v, a)| *v += 0.5 * h * a);
-        self.hybrid.integrate(&mut self.state.q, &self.state.v, h);
-        // rates of the end as far as they are known: forces that depend on them stay of second order
-        let middle = self.state.v.clone();
-        self.state.v.iter_mut().zip(&first).for_each(|(v, a)| *v += 0.5 * h * a);
-        self.accelerate();
-        for (k, v) in self.state.v.iter_mut().enumerate() {
-            *v = middle[k] + 0.5 * h * self.data.acceleration[k];
-        }
-        self.stop_at_limits();
-    }
-
-    /// Accelerations of the hybrid tree, with joints at their limits held that would go beyond.
-    fn accelerate(&mut self) {
-        aba(&self.hybrid, &mut self.data, &self.state.q, &self.state.v, &self.hybrid_force, &[]);
-        let mut held: Vec<Prescribed> = Vec::new();
-        // what is held can push others beyond theirs: a few rounds, one more joint each at least
-        loop {
-            let beyond = self.limited().filter(|(rate, side)| {
-                let resting = self.state.v[*rate] * side <= 1e-9;
-                let known = held.iter().any(|h| h.target == Target::Rate(*rate));
-                resting && !known && self.data.acceleration[*rate] * side < -1e-12
-            });
-            let more: Vec<_> = beyond.map(|(r, _)| Prescribed { target: Target::Rate(r), acceleration: 0.0 }).collect();
-            if more.is_empty() {
-                return;
-            }
-            held.extend(more);
-            let (q, v, force) = (&self.state.q, &self.state.v, &self.hybrid_force);
-            if prescribe(&self.hybrid, &mut self.data, q, v, force, &[], &held).is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Active joints at or beyond a bound: rate, and the sign of the way back.
-    fn limited(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.pieces.iter().enumerate().filter_map(|(k, piece)| {
-            let (min, max) = self.limits.get(&(self.assembly.parts[piece.node as usize].near as usize))?;
-            let link = &self.hybrid.links[k];
-            let q = self.state.q[link.q as usize];
-            let side = if q <= *min { 1.0 } else { -1.0 };
-            (q <= *min || q >= *max).then_some((link.v as usize, side))
-        })
-    }
-
-    /// Stops joints that run into a bound, by an impact that the whole hybrid tree answers.
-    fn stop_at_limits(&mut self) {
-        for _ in 0..8 {
-            let coming = self.limited().filter(|(rate, side)| self.state.v[*rate] * side < -1e-12);
-            let stop = |(rate, _)| PrescribedVelocity { target: Target::Rate(rate), velocity: 0.0 };
-            let wanted: Vec<_> = coming.map(stop).collect();
-            if wanted.is_empty() {
-                return;
-            }
-            let (q, v) = (&self.state.q, &self.state.v);
-            let Ok((_, rates)) = prescribe_velocities(&self.hybrid, &mut self.data, q, v, &wanted) else { return };
-            self.state.v = rates;
-        }
-    }
-
     /// Makes a node and all above it active.
     fn activate(&mut self, mut node: u32) {
         while node != NONE && !self.nodes[node as usize].active {
@@ -355,10 +458,13 @@ impl Adaptive {
         }
         let part = self.assembly.parts[node];
         let frozen = match part.parts {
-            None => Frozen::link(&self.links[part.near as usize]),
+            None => {
+                let link = part.near as usize;
+                Frozen::link(&self.links[link], ball_around(&self.corners[link]))
+            }
             Some((a, b)) => {
                 let link = &self.links[self.assembly.parts[b as usize].near as usize];
-                Frozen::join(self.frozen(a), self.frozen(b), part.beside, link, &self.q, &self.force)
+                Frozen::join(self.frozen(a), self.frozen(b), part.beside, link, &self.q, &self.tau)
             }
         };
         self.nodes[node].frozen = Some(Box::new(frozen));
@@ -472,54 +578,6 @@ impl Adaptive {
         let q = (at.q * body.q.inverse()).normalize();
         let turned = Placed::new(DVec3::ZERO, q);
         Placed { x: at.x - turned.r * body.x, ..turned }
-    }
-
-    /// Chooses which joints are active.
-    fn refine(&mut self) {
-        forward_kinematics(&self.hybrid, &mut self.data, &self.state.q, &self.state.v);
-        let (seen, wholes) = self.look();
-        let (open, lost) = self.choose(&seen, wholes);
-        self.lost = lost.sqrt();
-        let closed: Vec<u32> =
-            seen.keys().copied().filter(|n| self.nodes[*n as usize].active && !open.contains(n)).collect();
-        let opened = open.iter().any(|n| !self.nodes[*n as usize].active);
-        if closed.is_empty() && !opened {
-            return;
-        }
-        self.bring_to_rest(&closed);
-        let rates = self.keep();
-        for node in &open {
-            let n = &mut self.nodes[*node as usize];
-            (n.active, n.frozen) = (true, None);
-        }
-        for node in &closed {
-            self.nodes[*node as usize].active = false;
-        }
-        // parts have larger numbers than what they are parts of
-        for node in closed.iter().rev() {
-            self.freeze(*node as usize);
-        }
-        self.lay_out(&rates);
-    }
-
-    /// Takes the rates of joints to zero by an impact.
-    fn bring_to_rest(&mut self, closed: &[u32]) {
-        let joints: BTreeSet<u32> = closed.iter().filter_map(|n| self.assembly.joint(*n)).collect();
-        let mut wanted = Vec::new();
-        for (k, piece) in self.pieces.iter().enumerate() {
-            if joints.contains(&self.assembly.parts[piece.node as usize].near) {
-                let link = &self.hybrid.links[k];
-                let rates = link.v as usize..link.v as usize + link.rates as usize;
-                wanted.extend(rates.map(|r| PrescribedVelocity { target: Target::Rate(r), velocity: 0.0 }));
-            }
-        }
-        let (q, v) = (&self.state.q, &self.state.v);
-        if wanted.iter().all(|w| matches!(w.target, Target::Rate(r) if v[r] == 0.0)) {
-            return;
-        }
-        if let Ok((_, rates)) = prescribe_velocities(&self.hybrid, &mut self.data, q, v, &wanted) {
-            self.state.v = rates;
-        }
     }
 }
 
