@@ -4,6 +4,7 @@
 //! they see. The page's sources are in `crates/cli/web`.
 
 mod ahead;
+mod backlog;
 mod browser;
 mod frame;
 mod guard;

@@ -189,6 +189,36 @@ impl Order {
         Ok(order)
     }
 
+    /// Whether steps that were ordered before must be made before it: it changes what they would do. What breaks them off, what
+    /// the mouse does and what a page looks at must not wait.
+    pub fn follows_steps(&self) -> bool {
+        match self {
+            Order::Play { .. }
+            | Order::Step { .. }
+            | Order::Reset {}
+            | Order::Speed { .. }
+            | Order::Scene { .. }
+            | Order::Drag { .. }
+            | Order::DragParticle { .. }
+            | Order::Release {}
+            | Order::Watch(_) => false,
+            Order::Dt { .. }
+            | Order::Tolerance { .. }
+            | Order::Method { .. }
+            | Order::Stepper { .. }
+            | Order::Contact { .. }
+            | Order::Sleep { .. }
+            | Order::Shock { .. }
+            | Order::Gravity { .. }
+            | Order::NailParticle { .. }
+            | Order::CreateParticle { .. }
+            | Order::AttachParticle { .. }
+            | Order::Nail { .. }
+            | Order::PullNails { .. }
+            | Order::Motor { .. } => true,
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let near = |point: &[f64; 3]| match point.iter().all(|c| c.abs() <= FARTHEST) {
             true => Ok(()),

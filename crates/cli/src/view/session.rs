@@ -3,6 +3,7 @@
 //! Pages never wait for each other and the simulation never waits for a page: orders come through a bounded queue, and
 //! what is published replaces what was published before, whether anybody has fetched it or not.
 
+use super::backlog::{Backlog, Next};
 use super::frame::Moment;
 use super::orders::{Order, Watch};
 use super::particle_grip::{self, ParticleGrip};
@@ -93,8 +94,8 @@ pub struct Session {
     /// Simulated seconds per second; as fast as possible if absent.
     speed: Option<f64>,
     playing: bool,
-    /// Steps that were ordered while time stands still and are not made yet.
-    ordered: u32,
+    /// Steps that were ordered while time stands still and are not made yet, and what was ordered after them.
+    backlog: Backlog,
     failed: bool,
     /// Simulated time that should have passed already, s.
     debt: f64,
@@ -147,7 +148,7 @@ impl Session {
             solving: settings.solving,
             speed: Some(1.0),
             playing: settings.playing,
-            ordered: 0,
+            backlog: Backlog::default(),
             failed: false,
             debt: 0.0,
             advanced_at: now,
@@ -179,10 +180,10 @@ impl Session {
     fn run(&mut self, orders: &Receiver<Envelope>) {
         let mut tick = Instant::now();
         loop {
-            let wait = match (self.playing, self.ordered) {
+            let wait = match (self.playing, self.backlog.is_empty()) {
                 (true, _) => tick.saturating_duration_since(Instant::now()),
-                (false, 0) => Duration::from_secs(1),
-                (false, _) => Duration::ZERO,
+                (false, true) => Duration::from_secs(1),
+                (false, false) => Duration::ZERO,
             };
             let mut changed = false;
             match orders.recv_timeout(wait) {
@@ -190,7 +191,8 @@ impl Session {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            while let Ok(envelope) = orders.try_recv() {
+            // no more than were waiting, or a page that never stops ordering would keep time from passing
+            for envelope in orders.try_iter().take(QUEUE) {
                 changed |= self.receive(envelope);
             }
             let now = Instant::now();
@@ -236,15 +238,28 @@ impl Session {
         made > 0
     }
 
-    /// Makes steps that were ordered, as many as a frame has time for: a slow scene still hears what pages say.
+    /// Does what waits, as much as a frame has time for: a slow scene still hears what pages say.
     fn make_ordered(&mut self) -> bool {
-        let begun = Instant::now();
-        let before = self.ordered;
-        while self.ordered > 0 && begun.elapsed() < FRAME {
-            self.ordered -= 1;
-            self.step();
+        let (begun, mut changed) = (Instant::now(), false);
+        while begun.elapsed() < FRAME {
+            match self.backlog.take() {
+                Some(Next::Step) => {
+                    self.step();
+                    changed = true;
+                }
+                Some(Next::Order(client, order)) => changed |= self.carry_out(client, order),
+                None => break,
+            }
         }
-        self.ordered != before
+        changed
+    }
+
+    /// Breaks off the steps that wait; orders that waited for them are carried out now.
+    fn break_off(&mut self) {
+        self.backlog.drop_steps();
+        while let Some(Next::Order(client, order)) = self.backlog.take() {
+            self.carry_out(client, order);
+        }
     }
 
     fn step(&mut self) {
@@ -264,7 +279,8 @@ impl Session {
                 self.report = Some(report);
             }
             Err(error) => {
-                (self.playing, self.ordered) = (false, 0);
+                self.playing = false;
+                self.backlog.drop_steps();
                 self.failed = true;
                 self.tell(None, "error", &format!("The simulation stopped: {error}"));
                 self.publish_status();
@@ -294,33 +310,35 @@ impl Session {
                 let _ = reply.send(opened);
                 true
             }
-            Message::Order(order) => match self.obey(client, order) {
-                Ok(changed) => changed,
-                Err(problem) => {
+            Message::Order(order) if order.follows_steps() && !self.backlog.is_empty() => {
+                if let Err(problem) = self.backlog.add_order(client, order) {
                     self.tell(Some(client), "error", &problem);
-                    false
                 }
-            },
+                false
+            }
+            Message::Order(order) => self.carry_out(client, order),
         }
     }
 
+    /// Does as told, or says why not; returns whether a new frame is due.
+    fn carry_out(&mut self, client: Client, order: Order) -> bool {
+        self.obey(client, order).unwrap_or_else(|problem| {
+            self.tell(Some(client), "error", &problem);
+            false
+        })
+    }
+
     fn obey(&mut self, client: Client, order: Order) -> Result<bool, String> {
-        // steps that were ordered before a change are made before it; what ends or outlives them need not wait
-        let waits = !matches!(
-            order,
-            Order::Step { .. } | Order::Play { .. } | Order::Reset {} | Order::Scene { .. } | Order::Watch(_)
-        );
-        while waits && self.ordered > 0 {
-            self.make_ordered();
-        }
         match order {
             Order::Play { on } => self.play(on),
             Order::Step { count } => {
-                let more = self.ordered.saturating_add(count);
-                self.play(false);
-                self.ordered = more;
+                if self.playing {
+                    self.play(false);
+                }
+                self.backlog.add_steps(count)?;
             }
             Order::Reset {} => {
+                self.break_off();
                 self.stage.reset();
                 self.begin();
                 self.revision += 1;
@@ -416,10 +434,11 @@ impl Session {
     }
 
     fn play(&mut self, on: bool) {
+        self.break_off();
         if on && !self.playing {
             (self.debt, self.advanced_at, self.pace) = (0.0, Instant::now(), 0.0);
         }
-        (self.playing, self.ordered) = (on, 0);
+        self.playing = on;
     }
 
     fn open(&mut self, source: Source) -> Result<(), String> {
@@ -440,7 +459,8 @@ impl Session {
     fn begin(&mut self) {
         self.grips.clear();
         (self.steps, self.report, self.failed, self.step_seconds) = (0, None, false, 0.0);
-        (self.debt, self.advanced_at, self.ordered) = (0.0, Instant::now(), 0);
+        (self.debt, self.advanced_at) = (0.0, Instant::now());
+        self.backlog.clear();
         self.warnings = Warnings::default();
         self.publish_warnings();
     }

@@ -92,6 +92,43 @@ fn a_thousand_slow_steps_can_be_broken_off() {
 }
 
 #[test]
+fn orders_after_many_slow_steps_are_heard_at_once() {
+    let Some(viewer) = Viewer::start(&["spider", "--set", "legs=666", "--paused"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let scene = page.scene_number();
+    for _ in 0..5 {
+        page.send(&json!({"type": "step", "count": 1000}));
+    }
+    let begun = Instant::now();
+    // one that follows the steps, and some that cannot wait for them
+    page.send(&json!({"type": "gravity", "value": [0, 0, -3]}));
+    page.send(&json!({"type": "drag", "scene": scene, "body": 1, "point": [0, 0, 0], "target": [0, 0, 1]}));
+    page.send(&json!({"type": "release"}));
+    page.send(&json!({"type": "speed", "value": 2}));
+    page.text("status", |status| status["speed"] == 2.0 && status["gravity"] != json!([0.0, 0.0, -3.0]));
+    other.send(&json!({"type": "scene", "name": "no-such-scene"}));
+    other.text("notice", |notice| notice["text"].as_str().unwrap().contains("no-such-scene"));
+    let on_the_way = other.frame(|frame| frame.steps > 0.0).steps;
+    assert!(on_the_way < 5000.0, "frames are shown on the way: {on_the_way} steps are made");
+    page.send(&json!({"type": "reset"}));
+    page.text("status", |status| status["gravity"] == json!([0.0, 0.0, -3.0]));
+    let start = page.frame(|frame| frame.steps == 0.0 && frame.time == 0.0);
+    assert!(!start.playing);
+    // all of them would take several times that
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+
+    // no end of steps can be ordered
+    for _ in 0..11 {
+        page.send(&json!({"type": "step", "count": 1000}));
+    }
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("at most 10000 can wait"));
+    page.send(&json!({"type": "play", "on": false}));
+    let broken_off = page.frame(|_| true).steps;
+    page.send(&json!({"type": "step", "count": 1}));
+    assert!(page.frame(|frame| frame.steps > broken_off).steps < 2000.0);
+}
+
+#[test]
 fn gravity_speed_and_method_are_taken_over() {
     let Some(viewer) = Viewer::start(&["double-pendulum", "--paused"]) else { return };
     let mut page = viewer.page();
