@@ -4,7 +4,7 @@
 //! what is published replaces what was published before, whether anybody has fetched it or not.
 
 use super::backlog::{Backlog, Next};
-use super::frame::Moment;
+use super::frame::{Frame, Moment};
 use super::orders::{Order, Watch};
 use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
@@ -13,7 +13,6 @@ use crate::args::{ContactName, MethodName, SolveOptions, StepperName, name_of};
 use crate::record::Warnings;
 use crate::source::Source;
 use crate::time::{self, Stopwatch};
-use axum::body::Bytes;
 use clap::ValueEnum;
 use linkwork::glam::DVec3;
 use linkwork::{StepParams, StepReport};
@@ -71,7 +70,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Published {
     /// The latest frame.
-    pub frame: watch::Receiver<Bytes>,
+    pub frame: watch::Receiver<Arc<Frame>>,
     /// The scene, JSON.
     pub scene: watch::Receiver<Arc<str>>,
     /// Settings, JSON.
@@ -111,7 +110,7 @@ pub struct Session {
     watches: BTreeMap<Client, Watch>,
     watch: Watch,
     cost: Cost,
-    frame: watch::Sender<Bytes>,
+    frame: watch::Sender<Arc<Frame>>,
     scene_text: watch::Sender<Arc<str>>,
     status: watch::Sender<Arc<str>>,
     warnings_text: watch::Sender<Arc<str>>,
@@ -129,7 +128,7 @@ impl Session {
     /// Starts a session on a thread of its own, which ends when nobody can give orders any more.
     pub fn start(stage: Stage, settings: Settings) -> std::io::Result<Published> {
         let (orders, received) = sync_channel(QUEUE);
-        let (frame, frames) = watch::channel(Bytes::new());
+        let (frame, frames) = watch::channel(Arc::default());
         let nothing: Arc<str> = Arc::from("");
         let (scene_text, scenes) = watch::channel(nothing.clone());
         let (status, statuses) = watch::channel(nothing.clone());
@@ -505,7 +504,7 @@ impl Session {
             pace: self.pace as f32,
             watch: &self.watch,
         };
-        self.frame.send_replace(moment.encode().into());
+        self.frame.send_replace(Arc::new(moment.frame()));
         self.cost.showing += time::of_this_thread().saturating_sub(begun).as_secs_f64();
     }
 

@@ -214,7 +214,7 @@ fn motors_and_watched_joints() {
     assert_eq!(u32::from_le_bytes(watched[..4].try_into().unwrap()) as usize, driven);
     assert_eq!(frame.section(2).unwrap().len(), 4 + 6 * frame.positions.len());
     assert_eq!(frame.section(3).unwrap().len(), 4 + 6 * joints.len());
-    assert_eq!(frame.section(4).unwrap().len(), 0, "there are no contacts");
+    assert_eq!(frame.section(4).unwrap()[..8], [0; 8], "there are no contacts");
     assert_eq!(frame.section(6).unwrap().len(), 28);
     let speed_of = |frame: &Frame| {
         let at = 4 * (11 + 1);
@@ -226,6 +226,52 @@ fn motors_and_watched_joints() {
     page.frame(|frame| frame.section(5).is_some() && (speed_of(frame) + 3.0).abs() < 1e-3);
     page.send(&json!({"type": "motor", "scene": scene, "joint": driven, "coordinate": "wings", "motor": motor}));
     page.text("notice", |notice| notice["text"].as_str().unwrap().contains("wings"));
+}
+
+#[test]
+fn every_page_gets_what_it_looks_at() {
+    let Some(viewer) = Viewer::start(&["strandbeest", "--set", "legs=3"]) else { return };
+    let (mut curious, mut plain, mut other) = (viewer.page(), viewer.page(), viewer.page());
+    curious.send(&json!({"type": "watch", "velocities": true, "reactions": true, "contacts": true, "joints": [0, 1]}));
+    other.send(&json!({"type": "watch", "joints": [1], "sleeping": true}));
+    let seen = curious.frame(|frame| frame.section(5).is_some());
+    assert!([2, 3, 4].iter().all(|&kind| seen.section(kind).is_some()) && seen.section(8).is_none());
+    let seen = other.frame(|frame| frame.section(5).is_some() && frame.section(8).is_some());
+    assert_eq!(seen.section(5).unwrap()[..4], 1u32.to_le_bytes(), "its own joint, not that of another page");
+    assert!([2, 3, 4].iter().all(|&kind| seen.section(kind).is_none()));
+    // later than what the others were sent
+    let frame = plain.frame(|frame| frame.steps > seen.steps);
+    assert!((2..=8).all(|kind| frame.section(kind).is_none()));
+}
+
+#[test]
+fn a_page_that_takes_nothing_is_still_heard() {
+    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=8191", "--dt", "1/60"]) else { return };
+    let (mut deaf, mut other) = (viewer.page(), viewer.page());
+    deaf.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    deaf.send(&json!({"type": "speed", "value": null}));
+    // 240 kB a frame: what the buffers of the system hold is full long before the end
+    let mut last = other.frame(|frame| frame.steps > 0.0).steps;
+    for _ in 0..60 {
+        last = other.frame(|frame| frame.steps > last).steps;
+    }
+    let begun = Instant::now();
+    deaf.send(&json!({"type": "play", "on": false}));
+    other.text("status", |status| status["playing"] == false);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn every_server_has_a_name_of_its_own() {
+    let sessions: Vec<_> = (0..2)
+        .filter_map(|_| {
+            let viewer = Viewer::start(&["double-pendulum", "--paused"])?;
+            let [one, other] = [viewer.page(), viewer.page()].map(|mut page| page.text("hello", |_| true)["session"].clone());
+            assert_eq!(one, other, "the same for all pages of a server");
+            one.as_str().map(str::to_owned)
+        })
+        .collect();
+    assert!(sessions.len() != 2 || sessions[0] != sessions[1] && sessions[0].len() == 16, "{sessions:?}");
 }
 
 #[test]
@@ -253,11 +299,12 @@ fn many_pages_share_a_session() {
 #[test]
 fn a_page_that_reads_nothing_slows_nobody() {
     let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=8191", "--dt", "1/60"]) else { return };
-    let slow = viewer.page();
-    let mut fast = viewer.page();
+    let (mut slow, mut fast) = (viewer.page(), viewer.page());
     fast.scene_number();
     fast.send(&json!({"type": "speed", "value": null}));
-    fast.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    for page in [&mut slow, &mut fast] {
+        page.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    }
     // 240 kB a frame: what the buffers of the system hold for the slow page is full long before the end, and all is over
     // before the server takes the slow page for gone, also on a busy machine
     let mut last = fast.frame(|frame| frame.section(3).is_some());
@@ -266,7 +313,6 @@ fn a_page_that_reads_nothing_slows_nobody() {
         last = fast.frame(|_| true);
     }
     assert!(first.bytes.len() > 200_000 && last.time > first.time);
-    let mut slow = slow;
     slow.scene_number();
     // what was in buffers comes first, and then the present, not all that was missed
     let (mut read, begun) = (0, Instant::now());

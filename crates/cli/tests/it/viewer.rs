@@ -131,7 +131,7 @@ impl Frame {
     fn read(bytes: Vec<u8>) -> Frame {
         let word = |at: usize| <[u8; 4]>::try_from(&bytes[at..at + 4]).unwrap();
         let double = |at: usize| f64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        assert_eq!(&bytes[..2], b"L\x01");
+        assert_eq!(&bytes[..2], b"L\x02");
         let count = u32::from_le_bytes(word(12)) as usize;
         assert_eq!(u32::from_le_bytes(word(72)), 1, "poses come first");
         assert_eq!(u32::from_le_bytes(word(76)) as usize, 18 * count);

@@ -104,6 +104,7 @@ export class Live {
   receive(message) {
     switch (message.type) {
       case 'hello':
+        if (!this.meet(message)) break;
         for (const type of CHOICES) find(type).replaceChildren(...message[`${type}s`].map((name) => make('option', {}, name)));
         this.scenes.list(message.scenes);
         break;
@@ -112,6 +113,15 @@ export class Live {
       case 'warnings': this.receiveWarnings(message); break;
       case 'notice': notify(message.text, message.level); break;
     }
+  }
+
+  /** Another run of the server numbers its scenes anew, and another version of it speaks another language. */
+  meet({ session, version }) {
+    const known = this.server;
+    this.server = { session, version };
+    if (known && known.version !== version) { location.reload(); return false; }
+    if (known && known.session !== session) this.scene = null;
+    return true;
   }
 
   receiveScene(message) {

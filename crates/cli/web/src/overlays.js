@@ -153,7 +153,7 @@ export class Overlays {
     this.bars?.end();
     this.jointDots.show(shown.joints ? this.dots : []);
     this.nailDots.show(nails);
-    this.contactDots.show(shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : []);
+    this.contactDots.show(shown.contacts && frame.contacts ? this.contactPlaces(frame.contacts) : []);
     this.mouse.begin();
     if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
     this.mouse.end();
@@ -197,10 +197,15 @@ export class Overlays {
       this.lines.arrow(FROM, TIP.fromArray(numbers, k + 6).multiplyScalar(scale).add(FROM), FORCE);
     }
   }
-}
 
-function contactPlaces(numbers) {
-  const places = [];
-  for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) places.push(numbers[k], numbers[k + 1], numbers[k + 2]);
-  return places;
+  contactPlaces(numbers) {
+    const length = (3 * numbers.length) / CONTACT_NUMBERS;
+    if (!(this.places?.length >= length)) this.places = new Float32Array(2 * length);
+    for (let from = 0, to = 0; to < length; from += CONTACT_NUMBERS, to += 3) {
+      this.places[to] = numbers[from];
+      this.places[to + 1] = numbers[from + 1];
+      this.places[to + 2] = numbers[from + 2];
+    }
+    return this.places.subarray(0, length);
+  }
 }

@@ -9,6 +9,7 @@ import { Inspector } from './inspector.js';
 import { Overlays } from './overlays.js';
 import { Particles } from './particles.js';
 import { Pointer } from './pointer.js';
+import { CONTACT_NUMBERS } from './protocol.js';
 import { Stage } from './stage.js';
 
 const CHART_PERIOD = 18; // ms, of one of them; all are drawn in five times that
@@ -279,7 +280,17 @@ export class View {
     find('clock').title = frame.failed ? 'simulated time; the last step left a joint open' : 'simulated time';
     const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
+    this.tellLeftOut(frame);
     this.chartsDue = this.charts.items.length;
+  }
+
+  /** Says how many contacts there was no room for. */
+  tellLeftOut({ contacts, contactsInAll }) {
+    const shown = this.overlays.shown.contacts && contacts ? contacts.length / CONTACT_NUMBERS : 0;
+    const text = shown && contactsInAll > shown ? `the strongest ${shown} of ${contactsInAll} contacts` : '';
+    const box = find('left-out');
+    if (box.textContent === text) return;
+    [box.textContent, box.hidden] = [text, text === ''];
   }
 
   /** The box around bodies and particles; inverted if there are none. */
