@@ -27,6 +27,19 @@ fn succeeds(command: &mut Command) {
     assert!(output.status.success(), "{said}");
 }
 
+/// Its centre of mass goes with (1, 2, 3) m/s whatever its origin does.
+const CLUB: &str = r#"name = "club"
+gravity = [0, 0, 0]
+step = { dt = 0.01, duration = 0.5 }
+[[bodies]]
+name = "club"
+mass = 2.0
+inertia = [1.0, 1.0, 1.0]
+center_of_mass = [0.0, 0.5, 0.0]
+velocity = [3.5, 2.0, 3.0]
+angular_velocity = [0.0, 0.0, 5.0]
+"#;
+
 #[test]
 fn the_logic_of_the_page_passes_its_tests() {
     if !exists("node") {
@@ -36,6 +49,11 @@ fn the_logic_of_the_page_passes_its_tests() {
     let folder = Folder::new();
     let [lwr, csv] = ["a.lwr", "a.csv"].map(|name| folder.name(name));
     linkwork(&["run", "four-bar", "--duration", "2", "--record", &lwr, "--csv", &csv]).exits_with(0);
+    // a club that spins about its centre of mass, far from its origin, and boxes that come to rest
+    let [club, boxes] = ["club.lwr", "boxes.lwr"].map(|name| folder.name(name));
+    let scene = folder.with("club.toml", CLUB);
+    linkwork(&["run", &scene, "--record", &club]).exits_with(0);
+    linkwork(&["run", "pyramid", "--set", "base=3", "--sleep", "--duration", "3", "--record", &boxes]).exits_with(0);
     // where the page was built there is three.js, which some of the tests need
     let built = Path::new(env!("OUT_DIR")).join("web");
     let tests = std::fs::read_dir(web().join("test")).unwrap().map(|entry| entry.unwrap().path());
@@ -44,6 +62,7 @@ fn the_logic_of_the_page_passes_its_tests() {
     std::fs::create_dir_all(built.join("test")).unwrap();
     let mut command = Command::new("node");
     command.arg("--test").current_dir(&built).env("RECORDING", &lwr).env("TABLE", &csv);
+    command.env("CLUB", &club).env("BOXES", &boxes);
     for test in &tests {
         let copy = built.join("test").join(test.file_name().unwrap());
         std::fs::copy(test, &copy).unwrap();
