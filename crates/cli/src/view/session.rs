@@ -88,6 +88,8 @@ pub struct Session {
     stage: Stage,
     scene: u32,
     revision: u32,
+    /// Revision of the last reset.
+    reset_at: u32,
     params: StepParams,
     solving: SolveOptions,
     /// Simulated seconds per second; as fast as possible if absent.
@@ -143,6 +145,7 @@ impl Session {
             stage,
             scene: 1,
             revision: 0,
+            reset_at: 0,
             params,
             solving: settings.solving,
             speed: Some(1.0),
@@ -340,8 +343,8 @@ impl Session {
                 self.break_off();
                 self.stage.reset();
                 self.begin();
-                self.revision += 1;
-                self.publish_scene();
+                self.revise();
+                self.reset_at = self.revision;
             }
             Order::Speed { value } => self.speed = value,
             Order::Dt { value } => self.params.dt = value,
@@ -379,16 +382,19 @@ impl Session {
                 }
                 return Ok(false);
             }
-            Order::NailParticle { scene, particle } if scene == self.scene => {
+            Order::NailParticle { scene, revision, particle } if scene == self.scene => {
+                self.check_revision(revision)?;
                 let is_held = self.stage.nail_particle(particle)?;
                 self.revise();
                 self.tell(Some(client), "info", if is_held { "The particle is nailed." } else { "The nail is out." });
             }
-            Order::CreateParticle { scene, target, to } if scene == self.scene => {
+            Order::CreateParticle { scene, revision, target, to } if scene == self.scene => {
+                self.check_revision(revision)?;
                 particle_grip::create(&mut self.stage.world, target, to, self.params.dt)?;
                 self.revise();
             }
-            Order::AttachParticle { scene, particle, to, body } if scene == self.scene => {
+            Order::AttachParticle { scene, revision, particle, to, body } if scene == self.scene => {
+                self.check_revision(revision)?;
                 let body =
                     body.map(|k| self.stage.bodies.get(k).copied().ok_or("there is no such body")).transpose()?;
                 let told = particle_grip::attach(&mut self.stage.world, particle, to, body, self.params.dt)?;
@@ -427,6 +433,14 @@ impl Session {
         Ok(true)
     }
 
+    /// Refuses what a page ordered before it knew of a reset: particles that were made are no more, or are others.
+    fn check_revision(&self, revision: u32) -> Result<(), String> {
+        match revision >= self.reset_at {
+            true => Ok(()),
+            false => Err("the scene went back to its start meanwhile; try again".to_owned()),
+        }
+    }
+
     fn solve(&mut self, solving: SolveOptions) {
         self.solving = solving;
         self.params = solving.params(self.params.dt);
@@ -445,7 +459,7 @@ impl Session {
         self.params.dt = stage.dt();
         self.stage = stage;
         self.scene += 1;
-        self.revision = 0;
+        (self.revision, self.reset_at) = (0, 0);
         self.watches.values_mut().for_each(|watch| (watch.bodies, watch.joints) = Default::default());
         self.combine_watches();
         self.begin();

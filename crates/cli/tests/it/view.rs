@@ -1,7 +1,7 @@
 //! `linkwork view`: the server as pages meet it, friendly and otherwise.
 
 use crate::command::{Folder, PENDULUM, linkwork};
-use crate::viewer::{Frame, Viewer};
+use crate::viewer::{Frame, REQUIRED, Viewer, skip};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -22,6 +22,29 @@ fn the_page_is_served_with_its_rules() {
     }
     assert_eq!(viewer.request("GET /../Cargo.toml", &[&host], b"").0, 404);
     assert_eq!(viewer.request("GET /recording.lwr", &[&host], b"").0, 404);
+}
+
+#[test]
+fn what_is_required_is_not_skipped() {
+    // asked of this test binary itself, of which one test skips on purpose
+    let tests = std::env::current_exe().unwrap();
+    let run = |required: bool| {
+        let mut command = std::process::Command::new(&tests);
+        command.args(["--exact", "--ignored", "view::skips_on_purpose"]).env_remove(REQUIRED);
+        if required {
+            command.env(REQUIRED, "1");
+        }
+        let output = command.output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("running 1 test"));
+        output.status.success()
+    };
+    assert!(run(false) && !run(true));
+}
+
+#[test]
+#[ignore = "run by what_is_required_is_not_skipped"]
+fn skips_on_purpose() {
+    skip("on purpose");
 }
 
 #[test]
@@ -199,6 +222,46 @@ fn dragging_moves_the_body_and_nails_hold_it() {
     page.send(&json!({"type": "pull_nails", "scene": scene, "body": null}));
     page.text("scene", |scene| scene["nails"] == json!([]));
     page.frame(|frame| distance(frame, at) > 0.5);
+}
+
+#[test]
+fn a_page_keeps_its_particle_when_another_makes_one() {
+    // two systems of one particle each, which have the numbers 0 and 1 in frames
+    let system = |name: &str, x: f64| format!("[[particles]]\nname = \"{name}\"\npoints = [{{ position = [{x}, 0, 1], mass = 1 }}]\n");
+    let folder = Folder::new();
+    let file = folder.with("two.toml", &(system("one", 0.0) + &system("other", 1.0)));
+    let Some(viewer) = Viewer::start(&[&file, "--paused"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let scene = page.scene_number();
+    let points = |frame: &Frame| -> Vec<[f32; 3]> {
+        let numbers = frame.section(7).unwrap().as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word));
+        numbers.collect::<Vec<_>>().as_chunks::<3>().0.to_vec()
+    };
+    let start = points(&page.frame(|_| true));
+    assert_eq!(start.len(), 2);
+    // the first page holds the second system's bead; then the other makes a particle in the first system
+    let held = start[1].map(f64::from);
+    let up = [held[0], held[1], held[2] + 0.2];
+    page.send(&json!({"type": "drag_particle", "scene": scene, "particle": [1, 0], "target": up}));
+    let order = json!({"type": "create_particle", "scene": scene, "revision": 0, "target": [0, 0, 5], "to": [0, 0]});
+    other.send(&order);
+    let grown = page.text("scene", |scene| scene["revision"] == 1);
+    assert_eq!((&grown["particles"][0]["count"], &grown["particles"][1]["count"]), (&json!(2), &json!(1)));
+    // what was ordered before the page knew of the new one means the same particle as before
+    page.send(&json!({"type": "nail_particle", "scene": scene, "revision": 0, "particle": [1, 0]}));
+    let nailed = page.text("scene", |scene| scene["revision"] == 2);
+    assert_eq!(nailed["nailed_particles"], json!([[1, 0]]));
+    page.send(&json!({"type": "step", "count": 3}));
+    let after = points(&page.frame(|frame| frame.steps == 3.0));
+    assert_eq!(after[2], start[1], "the nailed one stays: it is the third number now");
+    assert_ne!(after[1], [0.0, 0.0, 5.0], "the new one falls");
+    // after a reset, what was ordered for what was made before is refused
+    page.send(&json!({"type": "reset"}));
+    page.text("scene", |scene| scene["revision"] == 3);
+    page.send(&order);
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("went back to its start"));
+    page.send(&json!({"type": "nail_particle", "scene": scene, "revision": 3, "particle": [1, 7]}));
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("no such particle"));
 }
 
 #[test]
@@ -442,8 +505,7 @@ fn a_scene_that_cannot_be_built_is_told_before_anything_is_served() {
     let scene = folder.with("wrong.toml", &PENDULUM.replace("mass = 2.0", "mass = -2.0"));
     let ran = linkwork(&["view", &scene, "--no-open"]);
     if ran.stderr.contains("built without the viewer's page") {
-        eprintln!("skipped: {}", ran.stderr);
-        return;
+        return skip(&ran.stderr);
     }
     let ran = ran.exits_with(1).says("wrong.toml:10:8]").says("bodies[0].mass");
     assert_eq!(ran.stdout, "", "no address");

@@ -3,6 +3,7 @@
 import { Color, Matrix4, Quaternion, SphereGeometry, Vector3 } from 'three';
 import { thickness } from './geometry.js';
 import { copies, tint } from './material.js';
+import { numberOf } from './places.js';
 import { CONTACT_NUMBERS } from './protocol.js';
 import { Bars, Dots, Lines } from './lines.js';
 
@@ -45,7 +46,8 @@ export class Overlays {
     this.size = size;
     this.joints = description.joints ?? [];
     this.nails = description.nails ?? [];
-    this.nailedParticles = description.nailed_particles ?? [];
+    const systems = description.particles ?? [];
+    this.nailedParticles = (description.nailed_particles ?? []).map((place) => numberOf(systems, place)).filter((number) => number !== null);
     this.bodies = description.bodies;
     this.bars?.dispose();
     this.bars = new Bars(this.joints.filter((j) => IS_BAR.has(j.kind)).length, '#8a7f70');

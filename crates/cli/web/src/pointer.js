@@ -1,6 +1,7 @@
 // The mouse and fingers: click selects, dragging a body pulls it, dragging anything else moves the camera.
 
 import { Plane, Quaternion, Raycaster, Vector2, Vector3 } from 'three';
+import { numberOf, placeOf, samePlace } from './places.js';
 
 /** Farther than this, in pixels, a press is no click. */
 const CLICK = 5;
@@ -10,7 +11,7 @@ const NEAR = 12;
 export class Pointer {
   /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
   constructor(stage, overlays, act) {
-    Object.assign(this, { stage, overlays, act, bodies: null, frame: null, canDrag: false });
+    Object.assign(this, { stage, overlays, act, bodies: null, systems: [], revision: 0, frame: null, canDrag: false });
     this.caster = new Raycaster();
     this.place = new Vector2();
     this.last = null;
@@ -67,7 +68,8 @@ export class Pointer {
   /** The particle under the pointer that is nearest to the eye, unless a body is before it. */
   particleNear(event, hit) {
     const points = this.frame?.points;
-    if (!points) return null;
+    // numbers of particles are those of another description until the next frame is here
+    if (!points || this.frame.revision !== this.revision) return null;
     const box = this.stage.canvas.getBoundingClientRect();
     const { camera } = this.stage;
     const [at, shown] = [new Vector3(), new Vector3()];
@@ -81,9 +83,16 @@ export class Pointer {
       const depth = camera.position.distanceTo(at);
       // of several under the pointer the one before the others, of several beside each other the nearest
       const rank = depth + (away / NEAR) * 0.05 * depth;
-      if (shown.z < 1 && away < NEAR && depth < limit && rank < nearest) [best, nearest] = [{ particle: k / 3, at: at.clone() }, rank];
+      if (shown.z < 1 && away < NEAR && depth < limit && rank < nearest) [best, nearest] = [{ number: k / 3, at: at.clone() }, rank];
     }
-    return best;
+    const particle = best && placeOf(this.systems, best.number);
+    return particle && { particle, at: best.at };
+  }
+
+  /** Where a particle is now, by its place; null if it is no more. */
+  whereIs(frame, particle) {
+    const number = numberOf(this.systems, particle);
+    return number === null || !frame?.points || 3 * number >= frame.points.length ? null : new Vector3().fromArray(frame.points, 3 * number);
   }
 
   down(event) {
@@ -121,7 +130,7 @@ export class Pointer {
     this.stage.dirty = true;
     if (held.particle !== undefined) {
       const { particle } = held;
-      this.overlays.grip = { from: (frame) => (frame.points ? new Vector3().fromArray(frame.points, 3 * particle) : target), target };
+      this.overlays.grip = { from: (frame) => this.whereIs(frame, particle) ?? target, target };
       this.act.dragParticle(particle, target.toArray());
       return;
     }
@@ -175,7 +184,7 @@ export class Pointer {
       this.act.tell(near ? 'Marked. Press A over another particle or a body to attach it, or B to hang a new one on it.' : 'There is no particle under the cursor.');
       return;
     }
-    if (near && near.particle !== this.marked) this.act.attachParticle(this.marked, near.particle, null);
+    if (near && !samePlace(near.particle, this.marked)) this.act.attachParticle(this.marked, near.particle, null);
     else if (hit && !near) this.act.attachParticle(this.marked, null, hit.body);
     else this.act.tell('No longer marked.');
     this.mark(null);
@@ -187,8 +196,7 @@ export class Pointer {
   }
 
   markedAt() {
-    const points = this.frame?.points;
-    return this.marked === null || !points || 3 * this.marked >= points.length ? null : new Vector3().fromArray(points, 3 * this.marked);
+    return this.marked === null ? null : this.whereIs(this.frame, this.marked);
   }
 
   /** Nails what is under the cursor. */

@@ -137,8 +137,9 @@ export class View {
     this.bodies.paint();
     if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
     this.describeParticles(description);
-    this.pointer.bodies = this.bodies;
+    [this.pointer.bodies, this.pointer.revision] = [this.bodies, description.revision ?? 0];
     this.pointer.letGo();
+    this.pointer.mark(null);
     this.inspector.describe(description);
     [this.frame, this.pending] = [null, null];
     this.select(null);
@@ -149,6 +150,7 @@ export class View {
   }
 
   describeParticles(description) {
+    this.pointer.systems = description.particles ?? [];
     this.particles?.dispose();
     this.particles = new Particles(description.particles ?? []);
     if (this.frame) this.particles.setScale(this.stage.radius);
@@ -159,6 +161,7 @@ export class View {
   describeJoints(description) {
     const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length, system.held]));
     if (parts(description) !== parts(this.description)) this.describeParticles(description);
+    this.pointer.revision = description.revision ?? 0;
     this.description = description;
     this.inspector.describe(description);
     this.overlays.describe(description, this.stage.radius);
