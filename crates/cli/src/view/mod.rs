@@ -6,6 +6,7 @@
 mod ahead;
 mod backlog;
 mod browser;
+mod building;
 mod contacts;
 mod frame;
 mod guard;

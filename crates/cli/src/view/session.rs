@@ -4,6 +4,7 @@
 //! what is published replaces what was published before, whether anybody has fetched it or not.
 
 use super::backlog::{Backlog, Next};
+use super::building::{Builder, Built, Plan};
 use super::frame::{Frame, Moment};
 use super::orders::{Order, Watch};
 use super::particle_grip::{self, ParticleGrip};
@@ -30,6 +31,8 @@ const FRAME: Duration = Duration::from_micros(16_667);
 const WARNINGS_PERIOD: Duration = Duration::from_millis(250);
 /// Orders that may wait; a page that sends more is told so.
 const QUEUE: usize = 1024;
+/// Time between two looks at whether a scene is built.
+const BUILDING_PERIOD: Duration = Duration::from_millis(5);
 /// The pace is averaged over about so many seconds.
 const PACE_SECONDS: f64 = 0.5;
 
@@ -91,6 +94,9 @@ pub struct Session {
     /// Revision of the last reset.
     reset_at: u32,
     params: StepParams,
+    /// Whether step size and gravity are the user's choice and not that of the scene.
+    chosen: Chosen,
+    builder: Builder,
     solving: SolveOptions,
     /// Simulated seconds per second; as fast as possible if absent.
     speed: Option<f64>,
@@ -119,6 +125,12 @@ pub struct Session {
     notices: broadcast::Sender<(Option<Client>, Arc<str>)>,
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+struct Chosen {
+    dt: bool,
+    gravity: bool,
+}
+
 /// What stepping takes, and what showing takes from it: time on a processor, s, whatever else the machine does.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -140,6 +152,7 @@ impl Session {
             Published { frame: frames, scene: scenes, status: statuses, warnings, notices: notices.clone(), orders };
         let dt = settings.dt.unwrap_or_else(|| stage.dt());
         let params = settings.solving.params(dt);
+        let chosen = Chosen { dt: settings.dt.is_some(), gravity: false };
         let now = Instant::now();
         let mut session = Session {
             stage,
@@ -147,6 +160,8 @@ impl Session {
             revision: 0,
             reset_at: 0,
             params,
+            chosen,
+            builder: Builder::default(),
             solving: settings.solving,
             speed: Some(1.0),
             playing: settings.playing,
@@ -187,6 +202,7 @@ impl Session {
                 (false, true) => Duration::from_secs(1),
                 (false, false) => Duration::ZERO,
             };
+            let wait = if self.builder.name().is_some() { wait.min(BUILDING_PERIOD) } else { wait };
             let mut changed = false;
             match orders.recv_timeout(wait) {
                 Ok(envelope) => changed |= self.receive(envelope),
@@ -196,6 +212,10 @@ impl Session {
             // no more than were waiting, or a page that never stops ordering would keep time from passing
             for envelope in orders.try_iter().take(QUEUE) {
                 changed |= self.receive(envelope);
+            }
+            if let Some(built) = self.builder.poll() {
+                self.take_over(built);
+                changed = true;
             }
             let now = Instant::now();
             if self.playing && now >= tick {
@@ -307,10 +327,9 @@ impl Session {
                 false
             }
             Message::Open(source, reply) => {
-                let opened = self.open(*source);
-                // nobody waits for the answer any more if the page is gone
-                let _ = reply.send(opened);
-                true
+                self.builder.want(client, Plan::Source(source, reply));
+                self.publish_status();
+                false
             }
             Message::Order(order) if order.follows_steps() && !self.backlog.is_empty() => {
                 if let Err(problem) = self.backlog.add_order(client, order) {
@@ -347,7 +366,7 @@ impl Session {
                 self.reset_at = self.revision;
             }
             Order::Speed { value } => self.speed = value,
-            Order::Dt { value } => self.params.dt = value,
+            Order::Dt { value } => (self.params.dt, self.chosen.dt) = (value, true),
             Order::Tolerance { value } => self.solve(SolveOptions { tolerance: value, ..self.solving }),
             Order::Method { name } => {
                 let method: MethodName = named("method", &name)?;
@@ -363,11 +382,13 @@ impl Session {
             }
             Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving }),
             Order::Shock { on } => self.solve(SolveOptions { shock: on, ..self.solving }),
-            Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
+            Order::Gravity { value } => {
+                self.stage.world.set_gravity(value).map_err(|error| error.to_string())?;
+                self.chosen.gravity = true;
+            }
             Order::Scene { name, parameters } => {
                 let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
-                let settings: Vec<(String, f64)> = parameters.into_iter().collect();
-                self.open(Source::of_entry(entry, &settings).map_err(|error| error.to_string())?)?;
+                self.builder.want(client, Plan::Entry(entry, parameters.into_iter().collect()));
             }
             Order::Drag { scene, body, point, target } => {
                 let Some(&body) = self.stage.bodies.get(body).filter(|_| scene == self.scene) else { return Ok(false) };
@@ -454,9 +475,34 @@ impl Session {
         self.playing = on;
     }
 
-    fn open(&mut self, source: Source) -> Result<(), String> {
-        let stage = Stage::build(source)?;
-        self.params.dt = stage.dt();
+    /// A scene has been built, or not: then all stays as it was.
+    fn take_over(&mut self, built: Built) {
+        let Built { client, reply, stage } = built;
+        let opened = stage.map(|stage| self.open(stage));
+        if opened.is_err() {
+            self.publish_status();
+        }
+        match (reply, opened) {
+            // nobody waits for the answer any more if the page is gone
+            (Some(reply), opened) => drop(reply.send(opened)),
+            (None, Err(problem)) => self.tell(Some(client), "error", &problem),
+            (None, Ok(())) => {}
+        }
+    }
+
+    /// Another scene, with its own step size and gravity; or the same with other parameters, and the user's choices.
+    fn open(&mut self, mut stage: Stage) {
+        self.break_off();
+        if !stage.is_same_scene(&self.stage) {
+            self.chosen = Chosen::default();
+        }
+        if !self.chosen.dt {
+            self.params.dt = stage.dt();
+        }
+        if self.chosen.gravity {
+            // it was allowed before
+            let _ = stage.world.set_gravity(self.stage.world.gravity().to_array());
+        }
         self.stage = stage;
         self.scene += 1;
         (self.revision, self.reset_at) = (0, 0);
@@ -465,7 +511,6 @@ impl Session {
         self.begin();
         self.publish_scene();
         self.publish_status();
-        Ok(())
     }
 
     /// Everything about the time that has passed is forgotten.
@@ -531,6 +576,7 @@ impl Session {
         let status = json!({
             "type": "status",
             "scene": self.scene,
+            "building": self.builder.name(),
             "playing": self.playing,
             "speed": self.speed,
             "dt": self.params.dt,

@@ -72,6 +72,12 @@ impl Stage {
         self.joints = self.world.joint_ids().collect();
     }
 
+    /// Whether another stage shows the same scene of the registry, perhaps with other parameters.
+    pub fn is_same_scene(&self, other: &Stage) -> bool {
+        let [here, there] = [&self.source, &other.source];
+        here.file.is_none() && there.file.is_none() && here.name == there.name
+    }
+
     /// The step size that the scene asks for, s.
     pub fn dt(&self) -> f64 {
         self.source.scene.step.dt

@@ -197,6 +197,54 @@ fn scenes_and_parameters_change() {
 }
 
 #[test]
+fn a_scene_that_takes_long_to_build_stops_nobody() {
+    let Some(viewer) = Viewer::start(&["double-pendulum"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let before = page.scene_number();
+    page.send(&json!({"type": "scene", "name": "spider", "parameters": {"legs": 5000}}));
+    // all pages are told; what runs goes on and can be driven
+    let told = other.text("status", |status| status["building"] == "spider");
+    assert_eq!(told["scene"].as_u64(), Some(before));
+    let early = other.frame(|frame| frame.steps > 0.0);
+    other.frame(|frame| frame.steps > early.steps + 3.0);
+    other.send(&json!({"type": "play", "on": false}));
+    other.text("status", |status| status["playing"] == false && status["building"] == "spider");
+    // only the last one that is wanted is shown
+    page.send(&json!({"type": "scene", "name": "four-bar"}));
+    other.text("status", |status| status["building"] == "four-bar");
+    let scene = other.text("scene", |scene| scene["scene"].as_u64() > Some(before));
+    assert_eq!(scene["name"], "four-bar");
+    other.text("status", |status| status["building"].is_null() && status["scene"] == scene["scene"]);
+}
+
+#[test]
+fn what_the_user_chose_outlives_a_change_of_parameters() {
+    let Some(viewer) = Viewer::start(&["double-pendulum", "--paused", "--dt", "1/50"]) else { return };
+    let mut page = viewer.page();
+    let chosen = |dt: f64, g: f64| {
+        move |status: &serde_json::Value| {
+            let near = |value: &serde_json::Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-12;
+            near(&status["dt"], dt) && near(&status["gravity"][2], g) && status["building"].is_null()
+        }
+    };
+    page.text("status", |status| status["scene"] == 1);
+    let own = linkwork_scenes::find("scissor-lift").unwrap().default_scene();
+    page.send(&json!({"type": "scene", "name": "scissor-lift", "parameters": {"pairs": 3}}));
+    // another scene has its own
+    page.text("status", |status| status["scene"] == 2 && chosen(own.step.dt, own.gravity[2])(status));
+    page.send(&json!({"type": "dt", "value": 0.003}));
+    page.send(&json!({"type": "gravity", "value": [0, 0, -1.5]}));
+    page.text("status", chosen(0.003, -1.5));
+    page.send(&json!({"type": "scene", "name": "scissor-lift", "parameters": {"pairs": 4}}));
+    page.text("status", |status| status["scene"] == 3 && chosen(0.003, -1.5)(status));
+    page.send(&json!({"type": "step", "count": 1}));
+    assert!((page.frame(|frame| frame.steps == 1.0).time - 0.003).abs() < 1e-12);
+    page.send(&json!({"type": "scene", "name": "four-bar"}));
+    let own = linkwork_scenes::find("four-bar").unwrap().default_scene();
+    page.text("status", |status| status["scene"] == 4 && chosen(own.step.dt, own.gravity[2])(status));
+}
+
+#[test]
 fn dragging_moves_the_body_and_nails_hold_it() {
     let Some(viewer) = Viewer::start(&["wrecking-ball", "--set", "mass=10"]) else { return };
     let mut page = viewer.page();

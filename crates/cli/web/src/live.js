@@ -24,7 +24,7 @@ export class Live {
     this.speeds = document.querySelectorAll('.speeds');
     const send = (message) => this.connection.send(message);
     this.connection = new Connection({
-      open: () => { find('banner').hidden = true; this.view.watch(); },
+      open: () => { find('banner').hidden = true; this.status = null; this.view.watch(); },
       lost: () => { find('banner').textContent = 'The simulation does not answer; trying again…'; find('banner').hidden = false; },
       text: (message) => this.receive(message),
       frame: (buffer) => this.receiveFrame(buffer),
@@ -139,6 +139,7 @@ export class Live {
   }
 
   receiveStatus(status) {
+    this.tellBuilding(status.building, this.status?.building ?? null);
     this.status = status;
     find('play').classList.toggle('on', status.playing);
     for (const speed of this.speeds) speed.value = String(status.speed);
@@ -156,6 +157,14 @@ export class Live {
       const { inspector } = this.view;
       if (inspector.joint === joint && !inspector.box.contains(document.activeElement)) inspector.show(null, joint);
     }
+  }
+
+  /** What runs goes on until the next scene is there. */
+  tellBuilding(name, before) {
+    if (name === before) return;
+    find('banner').textContent = name === null ? '' : `Building ${name}…`;
+    find('banner').hidden = name === null;
+    if (name === null) this.scenes.settle();
   }
 
   receiveWarnings({ list, omitted }) {

@@ -9,7 +9,7 @@ const CLICK = 5;
 const NEAR = 12;
 
 export class Pointer {
-  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
+  /** `act` has select(body, point), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
   constructor(stage, overlays, act) {
     Object.assign(this, { stage, overlays, act, bodies: null, systems: [], revision: 0, frame: null, canDrag: false });
     this.caster = new Raycaster();
@@ -145,7 +145,8 @@ export class Pointer {
       if (event.shiftKey && press.particle) this.act.nailParticle(press.particle.particle);
       else if (event.shiftKey && press.hit) this.act.nail(press.hit.body, press.hit.point.toArray());
       else if (press.joint !== null) this.act.selectJoint(press.joint);
-      else this.act.select(press.hit ? press.hit.body : null);
+      else if (press.hit) this.act.select(press.hit.body, press.hit.point);
+      else this.act.select(null, null);
     }
     this.letGo();
   }

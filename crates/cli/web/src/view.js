@@ -32,16 +32,17 @@ export class View {
       selectJoint: (joint) => this.selectJoint(joint),
       follow: (body) => this.follow(body),
       motor: act.motor,
-      nail: (body) => act.nail(body, this.description.bodies[body].center),
+      nail: (body) => act.nail(body, this.touched?.body === body ? this.touched.point : this.description.bodies[body].center),
       pullNails: act.pullNails,
     }, isLive);
     this.pointer = new Pointer(this.stage, this.overlays, {
-      select: (body) => this.select(body), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
+      select: (body, point) => this.touch(body, point), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
       drag: act.drag, dragParticle: act.dragParticle, release: act.release, nail: act.nail, nailParticle: act.nailParticle,
       createParticle: act.createParticle, attachParticle: act.attachParticle, tell: act.tell,
     });
     this.pointer.canDrag = isLive;
     this.selected = { body: null, joint: null };
+    this.touched = null;
     this.followed = null;
     this.history = { times: [], rows: [] };
     [this.chartAt, this.chart, this.chartsDue] = [0, 0, 0];
@@ -171,6 +172,7 @@ export class View {
 
   select(body) {
     this.selected = { body, joint: null };
+    if (this.touched?.body !== body) this.touched = null;
     this.bodies?.select(body);
     this.pieces?.select(body);
     this.overlays.selectedJoint = null;
@@ -178,6 +180,12 @@ export class View {
     find('follow').disabled = body === null && this.followed === null;
     this.watch();
     this.redraw();
+  }
+
+  /** Selects what was touched; where is remembered, for nails of those who have no keyboard. */
+  touch(body, point) {
+    this.select(body);
+    this.touched = body === null ? null : { body, point: point.toArray() };
   }
 
   selectJoint(joint) {
