@@ -4,6 +4,7 @@ use crate::command::{Folder, linkwork};
 use crate::viewer::{Viewer, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 fn web() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("web")
@@ -79,11 +80,17 @@ fn the_page_works_in_a_browser() {
     let (Some(browser), true) = (browser(), exists("node") && exists("npm")) else {
         return skip("the test of the page needs chromium, node and npm");
     };
-    let Some(viewer) = Viewer::start(&["double-pendulum"]) else { return };
+    // two at a time, each with a simulation of its own
+    let scripts = [vec!["browser.mjs"], vec!["looks.mjs", "scenes.mjs"]];
+    let viewers: Vec<Viewer> = scripts.iter().filter_map(|_| Viewer::start(&["double-pendulum"])).collect();
+    if viewers.is_empty() {
+        return;
+    }
     let folder = Folder::new();
     // installed outside of the source tree
     let test = web().join("test");
-    for file in ["browser.mjs", "package.json", "package-lock.json", ".npmrc"] {
+    let others = ["harness.mjs", "package.json", "package-lock.json", ".npmrc"];
+    for file in scripts.iter().flatten().copied().chain(others) {
         std::fs::copy(test.join(file), folder.file(file)).unwrap();
     }
     let install = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0"];
@@ -93,8 +100,18 @@ fn the_page_works_in_a_browser() {
     }
     let html = folder.name("replay.html");
     linkwork(&["run", "four-bar", "--duration", "1", "--html", &html]).exits_with(0);
-    let mut command = Command::new("node");
-    command.arg("browser.mjs").current_dir(folder.path());
-    command.env("BROWSER", browser).env("ADDRESS", format!("http://{}/", viewer.host)).env("REPLAY", &html);
-    println!("{}", succeeds(&mut command));
+    let run = |script: &str, viewer: &Viewer| {
+        let begun = Instant::now();
+        let mut command = Command::new("node");
+        command.arg(script).current_dir(folder.path());
+        command.env("BROWSER", browser).env("PROGRAM", env!("CARGO_BIN_EXE_linkwork"));
+        command.env("ADDRESS", format!("http://{}/", viewer.host)).env("REPLAY", &html);
+        println!("{}: {} ({:.0?})", script, succeeds(&mut command).trim(), begun.elapsed());
+    };
+    std::thread::scope(|scope| {
+        for (scripts, viewer) in scripts.iter().zip(&viewers) {
+            let run = &run;
+            scope.spawn(move || scripts.iter().for_each(|script| run(script, viewer)));
+        }
+    });
 }
