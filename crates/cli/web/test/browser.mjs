@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
-import { ADDRESS, REPLAY, assertSeen, choose, close, drawn, drop, moved, onScreen, open, picture, settled, shot, standsStill, state, status } from './harness.mjs';
+import { ADDRESS, REPLAY, assertSeen, choose, close, drawn, drop, eventually, moved, onScreen, open, picture, settled, shot, standsStill, state, status } from './harness.mjs';
 
 // ---- a running simulation
 const page = await open(ADDRESS);
@@ -292,15 +292,15 @@ for (const key of ['joints', 'frames', 'reactions', 'shadows']) {
   await page.waitForTimeout(100);
   const [before, count] = [await picture(page), await lineCount()];
   await page.click(`#toggle-${key}`);
-  await page.waitForTimeout(300);
-  assert.notEqual(await picture(page), before, `${key} changes the picture`);
-  if (key !== 'shadows') assert.ok((await lineCount()) > count, `${key} are lines`);
+  await eventually(async () => {
+    assert.ok((await picture(page)) !== before, `${key} changes the picture`);
+    assert.ok(key === 'shadows' || (await lineCount()) > count, `${key} are lines`);
+  });
 }
 for (const style of ['wireframe', 'x-ray', 'hulls', 'solid']) {
   const before = await picture(page);
   await page.selectOption('#style', style);
-  await page.waitForTimeout(200);
-  assert.notEqual(await picture(page), before, `${style} changes the picture`);
+  await eventually(async () => assert.ok((await picture(page)) !== before, `${style} changes the picture`));
 }
 assert.ok((await page.textContent('#notices')).includes('Nothing collides'), 'a scene without collisions says so');
 await page.selectOption('#speed', 'null');
@@ -374,11 +374,10 @@ assert.ok(await replay.evaluate(() => window.linkwork.view.frame.velocities.some
 await replay.evaluate(() => window.linkwork.seek(0.5));
 // charts have a line for the whole run, and the time that is shown is marked
 const chart = () => replay.evaluate(() => document.querySelector('#charts canvas').toDataURL());
-await replay.waitForTimeout(300);
+await replay.waitForTimeout(600);
 const early = await chart();
 await replay.evaluate(() => window.linkwork.seek(0.9));
-await replay.waitForTimeout(300);
-assert.notEqual(await chart(), early, 'the cursor of the charts goes along');
+await eventually(async () => assert.ok((await chart()) !== early, 'the cursor of the charts goes along'));
 await replay.evaluate(() => window.linkwork.view.select(0));
 await replay.waitForFunction(() => document.getElementById('inspector').textContent.includes('angular'));
 const download = replay.waitForEvent('download');

@@ -89,6 +89,14 @@ export async function status(page, fits) {
   }
 }
 
+/** Tries again until something holds: pages have much to do on a busy machine. */
+export async function eventually(holds) {
+  for (const end = Date.now() + PATIENCE; ;) {
+    try { await holds(); return; } catch (error) { if (Date.now() > end) throw error; }
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+}
+
 export const send = (page, message) => page.evaluate((order) => window.linkwork.connection.send(order), message);
 export const settled = (page) => page.waitForFunction(() => window.linkwork.view.frame?.scene === window.linkwork.scene);
 /** Lets go of a file over the page, as a file manager does. */
