@@ -26,9 +26,12 @@ const FOLDS: f64 = 127.0;
 /// The largest angle between a direction and what comes back, rad.
 #[cfg(test)]
 const ANGLE_BOUND: f64 = 0.0165;
-/// Strengths within this factor of each other count as the same, and the first in the engine's order are taken: what lies still
-/// would twinkle otherwise.
+/// Strengths within this factor of each other may count as the same: their squares have the same binary exponent. Of these the
+/// first in the engine's order are taken: what lies still would twinkle otherwise.
+#[cfg(test)]
 const SAME_STRENGTH: f64 = std::f64::consts::SQRT_2;
+/// Bits of a number below its exponent.
+const MANTISSA: u32 = 52;
 
 /// Contacts as bytes, strongest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,31 +45,29 @@ struct Touch {
     point: DVec3,
     normal: DVec3,
     force: DVec3,
-    strength: f64,
+}
+
+impl Touch {
+    fn strength(&self) -> f64 {
+        self.force.length()
+    }
 }
 
 impl Contacts {
     /// What touched in the last step of a world; no more than `most`.
     pub fn of(world: &World, most: usize) -> Contacts {
-        let all = world.contacts().map(|c| Touch {
-            point: c.point,
-            normal: c.normal,
-            force: c.force,
-            strength: c.force.length(),
-        });
-        Contacts::from(all.filter(|c| c.point.is_finite() && c.strength.is_finite()).collect(), most)
+        let all = world.contacts().map(|c| Touch { point: c.point, normal: c.normal, force: c.force });
+        Contacts::from(&all.filter(|c| c.point.is_finite() && c.force.is_finite()).collect::<Vec<_>>(), most)
     }
 
-    fn from(mut touches: Vec<Touch>, most: usize) -> Contacts {
-        let total = touches.len();
-        if total > most {
-            touches = strongest(touches, most);
-        }
+    fn from(all: &[Touch], most: usize) -> Contacts {
+        let total = all.len();
+        let touches = strongest(all, most);
         let (low, high) = touches
             .iter()
             .fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), c| (low.min(c.point), high.max(c.point)));
         let (low, extent) = if touches.is_empty() { (DVec3::ZERO, DVec3::ZERO) } else { (low, high - low) };
-        let largest = touches.iter().map(|c| c.strength).fold(0.0, f64::max);
+        let largest = touches.iter().map(|c| c.strength()).fold(0.0, f64::max);
         let unit = (largest / STEPS).clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
         let part = |c: &Touch, k: usize| {
             let of_box = (c.point[k] - low[k]) / extent[k].max(f64::MIN_POSITIVE);
@@ -78,7 +79,7 @@ impl Contacts {
             bytes[..6].copy_from_slice(words.as_flattened());
             let directions = [fold(c.normal), fold(c.force)].map(|[u, v]| [u as u8, v as u8]);
             bytes[6..10].copy_from_slice(directions.as_flattened());
-            bytes[10..].copy_from_slice(&((c.strength / unit).round().min(STEPS) as u16).to_le_bytes());
+            bytes[10..].copy_from_slice(&((c.strength() / unit).round().min(STEPS) as u16).to_le_bytes());
             bytes
         });
         let [low, extent] = [low, extent].map(|v| v.as_vec3());
@@ -96,17 +97,18 @@ impl Contacts {
     }
 }
 
-/// The strongest so many, strongest first; what is about equal stays in its order.
-fn strongest(touches: Vec<Touch>, most: usize) -> Vec<Touch> {
-    let rank = |c: &Touch| (c.strength.max(f64::MIN_POSITIVE).ln() / SAME_STRENGTH.ln()).floor() as i64;
-    let mut ranked: Vec<(i64, usize)> = touches.iter().enumerate().map(|(k, c)| (-rank(c), k)).collect();
-    if most < ranked.len() {
-        ranked.select_nth_unstable(most);
-        ranked.truncate(most);
+/// The strongest so many, strongest first; what is about equal stays in its order. All of them, in their order, if there are no
+/// more.
+fn strongest(touches: &[Touch], most: usize) -> Vec<&Touch> {
+    if touches.len() <= most {
+        return touches.iter().collect();
     }
+    let rank = |c: &Touch| !(c.force.length_squared().to_bits() >> MANTISSA);
+    let mut ranked: Vec<(u64, usize)> = touches.iter().enumerate().map(|(k, c)| (rank(c), k)).collect();
+    ranked.select_nth_unstable(most);
+    ranked.truncate(most);
     ranked.sort_unstable();
-    let mut touches: Vec<Option<Touch>> = touches.into_iter().map(Some).collect();
-    ranked.into_iter().filter_map(|(_, k)| touches[k].take()).collect()
+    ranked.into_iter().map(|(_, k)| &touches[k]).collect()
 }
 
 /// A direction as a point of a square: that of the octahedron's upper half is the middle, the lower half is folded out over
@@ -160,13 +162,13 @@ mod tests {
 
     fn touch(k: usize, strength: f64) -> Touch {
         let point = DVec3::new(k as f64, -2.0 * k as f64, 0.25);
-        Touch { point, normal: DVec3::Z, force: strength * DVec3::Y, strength }
+        Touch { point, normal: DVec3::Z, force: strength * DVec3::Y }
     }
 
     #[test]
     fn the_strongest_are_kept_and_the_rest_is_counted() {
-        let touches = (0..1000).map(|k| touch(k, ((37 * k) % 1000) as f64 + 1.0)).collect();
-        let contacts = Contacts::from(touches, 100);
+        let touches: Vec<Touch> = (0..1000).map(|k| touch(k, ((37 * k) % 1000) as f64 + 1.0)).collect();
+        let contacts = Contacts::from(&touches, 100);
         let mut out = Vec::new();
         contacts.write(&mut out, 60);
         assert_eq!(out.len(), HEAD + 60 * EACH);
@@ -176,13 +178,13 @@ mod tests {
         let strengths = contacts.each.iter().map(|c| unit * f64::from(u16::from_le_bytes([c[10], c[11]])));
         let strengths: Vec<f64> = strengths.collect();
         assert!((strengths.iter().fold(0.0f64, |a, &b| a.max(b)) - 1000.0).abs() < 0.05);
-        assert!(strengths.iter().all(|&s| s > 900.0 / SAME_STRENGTH), "{strengths:?}");
+        assert!(strengths.iter().all(|&s| s > 899.0 / SAME_STRENGTH), "{strengths:?}");
         assert!(strengths.windows(2).all(|pair| pair[1] < pair[0] * SAME_STRENGTH * 1.001), "strongest first");
     }
 
     #[test]
     fn points_forces_and_normals_come_back() {
-        let contacts = Contacts::from((0..50).map(|k| touch(k, 10.0 + k as f64)).collect(), 64);
+        let contacts = Contacts::from(&(0..50).map(|k| touch(k, 10.0 + k as f64)).collect::<Vec<_>>(), 64);
         let number = |k: usize| f64::from(contacts.box_and_unit[k]);
         for (k, c) in contacts.each.iter().enumerate() {
             let part = |i: usize| f64::from(u16::from_le_bytes([c[2 * i], c[2 * i + 1]])) / STEPS;
@@ -197,7 +199,7 @@ mod tests {
     #[test]
     fn nothing_touches() {
         let mut out = Vec::new();
-        Contacts::from(Vec::new(), 10).write(&mut out, 10);
+        Contacts::from(&[], 10).write(&mut out, 10);
         assert_eq!(out.len(), HEAD);
         assert!(out[..32].iter().all(|byte| *byte == 0));
     }

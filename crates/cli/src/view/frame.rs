@@ -85,8 +85,11 @@ impl Frame {
     pub fn for_page(&self, watch: &Watch) -> Vec<u8> {
         let mut out = Vec::with_capacity(BUDGET);
         out.extend_from_slice(&self.common);
-        let chosen =
-            [(watch.velocities, &self.velocities), (watch.reactions, &self.reactions), (watch.sleeping, &self.sleeping)];
+        let chosen = [
+            (watch.velocities, &self.velocities),
+            (watch.reactions, &self.reactions),
+            (watch.sleeping, &self.sleeping),
+        ];
         chosen.into_iter().filter(|(wanted, _)| *wanted).for_each(|(_, section)| out.extend_from_slice(section));
         for (kind, numbers, numbered) in [(5, &watch.joints, &self.joints), (6, &watch.bodies, &self.bodies)] {
             let found: Vec<&Vec<u8>> = numbers.iter().filter_map(|k| numbered.get(k)).collect();

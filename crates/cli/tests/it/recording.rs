@@ -1,7 +1,7 @@
 //! `linkwork run --record` and `--html`.
 
-use crate::viewer::skip;
 use crate::command::{Folder, linkwork};
+use crate::viewer::skip;
 use linkwork_io::recording::Recording;
 
 #[test]

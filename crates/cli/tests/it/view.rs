@@ -275,7 +275,9 @@ fn dragging_moves_the_body_and_nails_hold_it() {
 #[test]
 fn a_page_keeps_its_particle_when_another_makes_one() {
     // two systems of one particle each, which have the numbers 0 and 1 in frames
-    let system = |name: &str, x: f64| format!("[[particles]]\nname = \"{name}\"\npoints = [{{ position = [{x}, 0, 1], mass = 1 }}]\n");
+    let system = |name: &str, x: f64| {
+        format!("[[particles]]\nname = \"{name}\"\npoints = [{{ position = [{x}, 0, 1], mass = 1 }}]\n")
+    };
     let folder = Folder::new();
     let file = folder.with("two.toml", &(system("one", 0.0) + &system("other", 1.0)));
     let Some(viewer) = Viewer::start(&[&file, "--paused"]) else { return };
@@ -377,7 +379,8 @@ fn every_server_has_a_name_of_its_own() {
     let sessions: Vec<_> = (0..2)
         .filter_map(|_| {
             let viewer = Viewer::start(&["double-pendulum", "--paused"])?;
-            let [one, other] = [viewer.page(), viewer.page()].map(|mut page| page.text("hello", |_| true)["session"].clone());
+            let [one, other] =
+                [viewer.page(), viewer.page()].map(|mut page| page.text("hello", |_| true)["session"].clone());
             assert_eq!(one, other, "the same for all pages of a server");
             one.as_str().map(str::to_owned)
         })

@@ -94,7 +94,9 @@ impl Recording {
                     events.extend(read);
                 }
                 (b'Z', _) => complete = true,
-                (b'F' | b'J' | b'C' | b'P' | b'S' | b'E', None) => return Err(wrong(offset, "the description is missing")),
+                (b'F' | b'J' | b'C' | b'P' | b'S' | b'E', None) => {
+                    return Err(wrong(offset, "the description is missing"));
+                }
                 _ => {}
             }
             offset = next;

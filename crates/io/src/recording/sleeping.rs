@@ -16,7 +16,8 @@ pub(super) fn encode(frames: &[Frame], bodies: usize) -> Option<Vec<u8>> {
     bytes.extend((bodies as u32).to_le_bytes());
     let mut before = vec![0; bodies.div_ceil(8)];
     for frame in frames {
-        let bits = frame.sleeping.chunks(8).map(|eight| eight.iter().rev().fold(0, |byte, &on| byte << 1 | u8::from(on)));
+        let bits =
+            frame.sleeping.chunks(8).map(|eight| eight.iter().rev().fold(0, |byte, &on| byte << 1 | u8::from(on)));
         for (last, now) in before.iter_mut().zip(bits) {
             bytes.push(*last ^ now);
             *last = now;
@@ -32,7 +33,9 @@ pub(super) fn decode(bytes: &[u8], bodies: usize, frames: &mut [Frame]) -> Resul
     let written = u32::from_le_bytes(rest.array()?) as usize;
     if count != frames.len() || written != bodies {
         let here = frames.len();
-        return Err(format!("{written} sleepers at {count} moments, for a scene with {bodies} bodies and {here} frames"));
+        return Err(format!(
+            "{written} sleepers at {count} moments, for a scene with {bodies} bodies and {here} frames"
+        ));
     }
     let mut now = vec![0; bodies.div_ceil(8)];
     for frame in frames {
