@@ -83,7 +83,7 @@ impl Builder {
             }
         };
         // nobody waits for the scene any more if the session has ended; without a thread the channel is closed, which is told
-        let _ = std::thread::Builder::new().name("building".to_owned()).spawn(move || done.send(build()));
+        let _ = std::thread::Builder::new().name("building".to_owned()).spawn(move || drop(done.send(build())));
         self.work = Some(Work { client, name, reply, result });
     }
 
