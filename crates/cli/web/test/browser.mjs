@@ -187,6 +187,9 @@ await nails(0);
 await page.waitForFunction(([k, z]) => window.linkwork.view.frame.positions[3 * k + 2] < z - 0.3, [last, nailed.positions[3 * last + 2]]);
 await page.click('#play');
 await standsStill(page);
+// wherever it has swung by now
+await page.click('#home');
+await clear();
 const there = await onScreen(page, last);
 await page.mouse.move(there.x, there.y);
 await page.keyboard.press('n');
