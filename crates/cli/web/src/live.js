@@ -38,9 +38,9 @@ export class Live {
         if (!this.status?.playing) notify('Time stands still. Press space to let it run.');
         send({ type: 'drag_particle', scene: this.scene, particle, target });
       },
-      nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, revision: this.revision, particle }),
-      createParticle: (target, to) => send({ type: 'create_particle', scene: this.scene, revision: this.revision, target, to }),
-      attachParticle: (particle, to, body) => send({ type: 'attach_particle', scene: this.scene, revision: this.revision, particle, to, body }),
+      nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, revision: this.view.pointer.revision, particle }),
+      createParticle: (target, to) => send({ type: 'create_particle', scene: this.scene, revision: this.view.pointer.revision, target, to }),
+      attachParticle: (particle, to, body) => send({ type: 'attach_particle', scene: this.scene, revision: this.view.pointer.revision, particle, to, body }),
       tell: notify,
       release: () => send({ type: 'release' }),
       nail: (body, point) => send({ type: 'nail', scene: this.scene, body, point }),

@@ -11,7 +11,7 @@ const NEAR = 12;
 export class Pointer {
   /** `act` has select(body, point), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
   constructor(stage, overlays, act) {
-    Object.assign(this, { stage, overlays, act, bodies: null, systems: [], revision: 0, frame: null, canDrag: false });
+    Object.assign(this, { stage, overlays, act, bodies: null, systems: [], revision: 0, next: null, frame: null, canDrag: false });
     this.caster = new Raycaster();
     this.place = new Vector2();
     this.last = null;
@@ -22,6 +22,23 @@ export class Pointer {
     canvas.addEventListener('pointerup', (event) => this.up(event));
     canvas.addEventListener('pointercancel', () => this.letGo());
     canvas.addEventListener('dblclick', (event) => { const hit = this.hit(event); if (hit) act.follow(hit.body); });
+  }
+
+  /** Systems of particles have changed; numbers in the frame that is shown are those of the systems before until a newer frame is here. */
+  describe(systems, revision) {
+    this.next = { systems, revision };
+    if (!this.frame || this.frame.revision >= revision) this.takeOver();
+  }
+
+  /** A new frame is shown. */
+  show(frame) {
+    this.frame = frame;
+    if (this.next && frame.revision >= this.next.revision) this.takeOver();
+  }
+
+  takeOver() {
+    Object.assign(this, this.next);
+    this.next = null;
   }
 
   aim(event) {
@@ -68,8 +85,7 @@ export class Pointer {
   /** The particle under the pointer that is nearest to the eye, unless a body is before it. */
   particleNear(event, hit) {
     const points = this.frame?.points;
-    // numbers of particles are those of another description until the next frame is here
-    if (!points || this.frame.revision !== this.revision) return null;
+    if (!points) return null;
     const box = this.stage.canvas.getBoundingClientRect();
     const { camera } = this.stage;
     const [at, shown] = [new Vector3(), new Vector3()];

@@ -138,7 +138,8 @@ export class View {
     this.bodies.paint();
     if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
     this.describeParticles(description);
-    [this.pointer.bodies, this.pointer.revision] = [this.bodies, description.revision ?? 0];
+    [this.pointer.bodies, this.pointer.frame] = [this.bodies, null];
+    this.pointer.describe(description.particles ?? [], description.revision ?? 0);
     this.pointer.letGo();
     this.pointer.mark(null);
     this.inspector.describe(description);
@@ -151,7 +152,6 @@ export class View {
   }
 
   describeParticles(description) {
-    this.pointer.systems = description.particles ?? [];
     this.particles?.dispose();
     this.particles = new Particles(description.particles ?? []);
     if (this.frame) this.particles.setScale(this.stage.radius);
@@ -162,7 +162,7 @@ export class View {
   describeJoints(description) {
     const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length, system.held]));
     if (parts(description) !== parts(this.description)) this.describeParticles(description);
-    this.pointer.revision = description.revision ?? 0;
+    this.pointer.describe(description.particles ?? [], description.revision ?? 0);
     this.description = description;
     this.inspector.describe(description);
     this.overlays.describe(description, this.stage.radius);
@@ -272,7 +272,7 @@ export class View {
     if (!this.bodies || frame.count !== this.bodies.bodies.length) return;
     const isFirst = this.frame === null;
     this.frame = frame;
-    this.pointer.frame = frame;
+    this.pointer.show(frame);
     this.bodies.place(frame);
     this.bodies.showSleeping(this.overlays.shown.sleeping ? frame.sleeping : null);
     this.pieces?.place(frame);
