@@ -308,7 +308,8 @@ pub struct ViewOptions {
     /// Port of the page; a free one if absent
     #[arg(long, value_name = "PORT", default_value = "0")]
     pub port: u16,
-    /// Address to listen on. Anybody who reaches it can drive the simulator: the default lets in this machine only
+    /// Address to listen on. Anybody who reaches it can drive the simulator: the default lets in this machine only. Any other
+    /// address lets in requests for whatever address in numbers, and for localhost; names of machines stay refused
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub host: std::net::IpAddr,
     /// Print the address of the page and do not open it

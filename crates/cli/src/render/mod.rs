@@ -10,6 +10,7 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::source::Source;
 use crate::table::figure;
+use crate::view::is_recording;
 use linkwork::glam::DVec3;
 use linkwork::{Scratch, StepParams, World, step};
 use raster::{Camera, Floor, Light};
@@ -30,6 +31,12 @@ const TANGENT: f64 = 0.364;
 
 /// Draws a scene at a moment.
 pub fn render(options: &RenderOptions) -> Result<(), Failure> {
+    if is_recording(Path::new(&options.scene.scene)) {
+        return Err(Failure::usage(
+            format!("{} is a recording, and `render` draws scenes", options.scene.scene),
+            "`linkwork view` shows it, and its key P saves a picture; or give `render` the scene that was recorded",
+        ));
+    }
     options.solving.check()?;
     let source = Source::find(&options.scene)?;
     let scene_file = source.file.as_ref().map(|file| ("the scene", Path::new(&file.file)));

@@ -24,7 +24,9 @@ impl Guard {
             return Some("a request without one Host is refused");
         };
         if !self.is_own(host) {
-            return Some("this Host is refused: the page is at the address that linkwork printed");
+            return Some(
+                "this Host is refused: the page is at the address that linkwork printed, in numbers and not by a name",
+            );
         }
         if headers.contains_key(header::ORIGIN) {
             let origin = single(headers, header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));

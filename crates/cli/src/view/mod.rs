@@ -3,8 +3,14 @@
 //! [`session`] runs the simulation on its own thread, [`server`] lets pages look at it and act on it, and [`page`] is what
 //! they see. The page's sources are in `crates/cli/web`.
 
+// nothing that a page says may end the program
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+
 mod ahead;
+mod backlog;
 mod browser;
+mod building;
+mod contacts;
 mod frame;
 mod guard;
 mod orders;
@@ -46,7 +52,7 @@ pub fn view(options: &ViewOptions) -> Result<(), Failure> {
 }
 
 /// By its name, or by what it begins with, whatever it is called.
-fn is_recording(file: &Path) -> bool {
+pub fn is_recording(file: &Path) -> bool {
     if file.extension().is_some_and(|extension| extension == "lwr") {
         return true;
     }

@@ -4,8 +4,13 @@ use linkwork::scene::Motor;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// A particle: which system, and which of its particles. Particles that another page makes are the last of their system, so that
+/// this stays the same particle.
+pub type ParticlePlace = [usize; 2];
+
 /// A message of a page, as JSON. Bodies and joints are numbered as in the scene that the page was sent; `scene` is that
-/// scene's number, so that an order which was on its way while the scene changed does nothing.
+/// scene's number, so that an order which was on its way while the scene changed does nothing. `revision` is that of the joints and
+/// particles that the page knew, for orders that are refused if these have changed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
@@ -89,8 +94,8 @@ pub enum Order {
     DragParticle {
         /// Number of the scene.
         scene: u32,
-        /// Number of the particle, over all systems.
-        particle: usize,
+        /// The particle.
+        particle: ParticlePlace,
         /// Point in the world, m.
         target: [f64; 3],
     },
@@ -98,26 +103,32 @@ pub enum Order {
     NailParticle {
         /// Number of the scene.
         scene: u32,
-        /// Number of the particle, over all systems.
-        particle: usize,
+        /// Revision of its particles.
+        revision: u32,
+        /// The particle.
+        particle: ParticlePlace,
     },
     /// Makes a particle, in the system of another if one is named and joined to that by a spring.
     CreateParticle {
         /// Number of the scene.
         scene: u32,
+        /// Revision of its particles.
+        revision: u32,
         /// Where, in the world, m.
         target: [f64; 3],
-        /// Number of the other, over all systems.
-        to: Option<usize>,
+        /// The other.
+        to: Option<ParticlePlace>,
     },
     /// Joins a particle to another by a spring, or to a body.
     AttachParticle {
         /// Number of the scene.
         scene: u32,
-        /// Number of the particle, over all systems.
-        particle: usize,
-        /// Number of the other.
-        to: Option<usize>,
+        /// Revision of its particles.
+        revision: u32,
+        /// The particle.
+        particle: ParticlePlace,
+        /// The other.
+        to: Option<ParticlePlace>,
         /// Number of the body.
         body: Option<usize>,
     },
@@ -189,6 +200,36 @@ impl Order {
         Ok(order)
     }
 
+    /// Whether steps that were ordered before must be made before it: it changes what they would do. What breaks them off, what
+    /// the mouse does and what a page looks at must not wait.
+    pub fn follows_steps(&self) -> bool {
+        match self {
+            Order::Play { .. }
+            | Order::Step { .. }
+            | Order::Reset {}
+            | Order::Speed { .. }
+            | Order::Scene { .. }
+            | Order::Drag { .. }
+            | Order::DragParticle { .. }
+            | Order::Release {}
+            | Order::Watch(_) => false,
+            Order::Dt { .. }
+            | Order::Tolerance { .. }
+            | Order::Method { .. }
+            | Order::Stepper { .. }
+            | Order::Contact { .. }
+            | Order::Sleep { .. }
+            | Order::Shock { .. }
+            | Order::Gravity { .. }
+            | Order::NailParticle { .. }
+            | Order::CreateParticle { .. }
+            | Order::AttachParticle { .. }
+            | Order::Nail { .. }
+            | Order::PullNails { .. }
+            | Order::Motor { .. } => true,
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let near = |point: &[f64; 3]| match point.iter().all(|c| c.abs() <= FARTHEST) {
             true => Ok(()),
@@ -240,6 +281,8 @@ mod tests {
         assert!(matches!(Order::read(motor), Ok(Order::Motor { motor: Motor::Velocity { target: 1.5, .. }, .. })));
         let watch = r#"{"type":"watch","bodies":[1],"velocities":true}"#;
         assert!(matches!(Order::read(watch), Ok(Order::Watch(Watch { velocities: true, .. }))));
+        let nail = r#"{"type":"nail_particle","scene":1,"revision":2,"particle":[3,4]}"#;
+        assert_eq!(Order::read(nail), Ok(Order::NailParticle { scene: 1, revision: 2, particle: [3, 4] }));
     }
 
     #[test]
@@ -261,11 +304,13 @@ mod tests {
             r#"{"type":"gravity","value":[0,0]}"#,
             r#"{"type":"drag","scene":1,"body":-1,"point":[0,0,0],"target":[0,0,0]}"#,
             r#"{"type":"drag","scene":1,"body":0,"point":[0,0,0],"target":[0,1e300,0]}"#,
-            r#"{"type":"drag_particle","scene":1,"particle":0,"target":[0,1e300,0]}"#,
-            r#"{"type":"nail_particle","scene":1,"particle":-1}"#,
-            r#"{"type":"create_particle","scene":1,"target":[0,1e300,0]}"#,
-            r#"{"type":"attach_particle","scene":1,"particle":0}"#,
-            r#"{"type":"attach_particle","scene":1,"particle":0,"to":1,"body":1}"#,
+            r#"{"type":"drag_particle","scene":1,"particle":[0,0],"target":[0,1e300,0]}"#,
+            r#"{"type":"drag_particle","scene":1,"particle":0,"target":[0,1,0]}"#,
+            r#"{"type":"nail_particle","scene":1,"revision":0,"particle":[0,-1]}"#,
+            r#"{"type":"nail_particle","scene":1,"particle":[0,1]}"#,
+            r#"{"type":"create_particle","scene":1,"revision":0,"target":[0,1e300,0]}"#,
+            r#"{"type":"attach_particle","scene":1,"revision":0,"particle":[0,0]}"#,
+            r#"{"type":"attach_particle","scene":1,"revision":0,"particle":[0,0],"to":[0,1],"body":1}"#,
         ] {
             assert!(Order::read(text).is_err(), "{text}");
         }

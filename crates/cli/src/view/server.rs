@@ -1,7 +1,7 @@
 //! The server: the page, its socket, and scenes that are dropped on it.
 
 use super::guard::Guard;
-use super::orders::Order;
+use super::orders::{Order, Watch};
 use super::page;
 use super::session::{Client, Envelope, Message, Published};
 use crate::args::{ContactName, MethodName, StepperName, name_of};
@@ -18,13 +18,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use clap::ValueEnum;
 use futures_util::SinkExt;
-use futures_util::stream::{SplitSink, StreamExt};
+use futures_util::stream::{SplitSink, SplitStream, StreamExt};
 use linkwork_io::Format;
 use serde_json::json;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// A page's message is at most so long, bytes: no order comes near it.
 const LONGEST_MESSAGE: usize = 16 << 10;
@@ -47,6 +48,8 @@ pub enum Show {
 #[derive(Clone)]
 struct Live {
     published: Published,
+    /// Of this run of the server: a page that finds another one when it connects again has to forget what it knew.
+    session: Arc<str>,
     pages: Arc<AtomicUsize>,
     next: Arc<AtomicU64>,
 }
@@ -68,7 +71,7 @@ pub fn router(show: Show, guard: Guard) -> Router {
             common.route("/recording.lwr", get(recording))
         }
         Show::Session(published) => {
-            let live = Live { published, pages: Arc::default(), next: Arc::default() };
+            let live = Live { published, session: random_name(), pages: Arc::default(), next: Arc::default() };
             let session = Router::new()
                 .route("/socket", get(socket))
                 .route("/scene/{name}", post(open_scene))
@@ -178,14 +181,57 @@ impl Drop for Place {
 }
 
 type Sink = SplitSink<WebSocket, ws::Message>;
+type Stream = SplitStream<WebSocket>;
+
+/// Answers to what a page said that may wait until it takes them; more are dropped.
+const ANSWERS: usize = 32;
 
 impl Place {
+    /// Until the page is gone. What it says is heard also while it takes nothing.
     async fn serve(self, socket: WebSocket) {
+        let (sink, stream) = socket.split();
+        let (watch, watched) = watch::channel(Watch::default());
+        let (answer, answers) = mpsc::channel(ANSWERS);
+        self.send_order(Message::Arrived);
+        tokio::select! {
+            () = self.hear(stream, &watch, &answer) => {}
+            () = self.show(sink, watched, answers) => {}
+        }
+    }
+
+    /// Takes orders.
+    async fn hear(&self, mut stream: Stream, watch: &watch::Sender<Watch>, answer: &mpsc::Sender<String>) {
+        while let Some(Ok(message)) = stream.next().await {
+            let problem = match message {
+                ws::Message::Text(said) => self.take_order(&said, watch).err(),
+                ws::Message::Binary(_) => Some("pages send text".to_owned()),
+                ws::Message::Close(_) => return,
+                ws::Message::Ping(_) | ws::Message::Pong(_) => None,
+            };
+            if let Some(problem) = problem {
+                let notice = json!({"type": "notice", "level": "error", "text": problem});
+                // a page that takes no answers gets none
+                let _ = answer.try_send(notice.to_string());
+            }
+        }
+    }
+
+    fn take_order(&self, said: &str, watch: &watch::Sender<Watch>) -> Result<(), String> {
+        let order = Order::read(said)?;
+        if let Order::Watch(wanted) = &order {
+            watch.send_replace(wanted.clone());
+        }
+        match self.send_order(Message::Order(order)) {
+            true => Ok(()),
+            false => Err("the simulation is busy; the order was dropped".to_owned()),
+        }
+    }
+
+    /// Sends what there is to be seen.
+    async fn show(&self, mut sink: Sink, watched: watch::Receiver<Watch>, mut answers: mpsc::Receiver<String>) {
         let Published { mut frame, mut scene, mut status, mut warnings, notices, .. } = self.live.published.clone();
         let mut notices: broadcast::Receiver<(Option<Client>, Arc<str>)> = notices.subscribe();
-        let (mut sink, mut stream) = socket.split();
-        self.send_order(Message::Arrived);
-        if send(&mut sink, text(&hello(self.client))).await.is_err() {
+        if send(&mut sink, text(&hello(self.client, &self.live.session))).await.is_err() {
             return;
         }
         for state in [&mut scene, &mut status, &mut warnings] {
@@ -194,35 +240,39 @@ impl Place {
         frame.mark_changed();
         loop {
             // in this order: a scene comes before its frames
-            let sent = tokio::select! {
+            let message = tokio::select! {
                 biased;
-                message = stream.next() => match message {
-                    Some(Ok(message)) => self.received(message, &mut sink).await,
-                    _ => return,
+                answer = answers.recv() => match answer {
+                    Some(said) => text(&said),
+                    None => return,
                 },
                 changed = scene.changed() => match changed {
-                    Ok(()) => { let said = scene.borrow_and_update().clone(); send(&mut sink, text(&said)).await }
+                    Ok(()) => text(&scene.borrow_and_update()),
                     Err(_) => return,
                 },
                 changed = status.changed() => match changed {
-                    Ok(()) => { let said = status.borrow_and_update().clone(); send(&mut sink, text(&said)).await }
+                    Ok(()) => text(&status.borrow_and_update()),
                     Err(_) => return,
                 },
                 changed = warnings.changed() => match changed {
-                    Ok(()) => { let said = warnings.borrow_and_update().clone(); send(&mut sink, text(&said)).await }
+                    Ok(()) => text(&warnings.borrow_and_update()),
                     Err(_) => return,
                 },
                 notice = notices.recv() => match notice {
-                    Ok((to, said)) if to.is_none_or(|client| client == self.client) => send(&mut sink, text(&said)).await,
-                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => Ok(()),
+                    Ok((to, said)) if to.is_none_or(|client| client == self.client) => text(&said),
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return,
                 },
                 changed = frame.changed() => match changed {
-                    Ok(()) => { let bytes = frame.borrow_and_update().clone(); send(&mut sink, ws::Message::Binary(bytes)).await }
+                    Ok(()) => {
+                        let shared = frame.borrow_and_update().clone();
+                        let bytes = shared.for_page(&watched.borrow());
+                        ws::Message::Binary(bytes.into())
+                    }
                     Err(_) => return,
                 },
             };
-            if sent.is_err() {
+            if send(&mut sink, message).await.is_err() {
                 return;
             }
         }
@@ -231,23 +281,6 @@ impl Place {
     /// Whether the session has taken it.
     fn send_order(&self, message: Message) -> bool {
         self.live.published.orders.try_send(Envelope { client: self.client, message }).is_ok()
-    }
-
-    async fn received(&self, message: ws::Message, sink: &mut Sink) -> Result<(), ()> {
-        let problem = match message {
-            ws::Message::Text(said) => match Order::read(&said) {
-                Ok(order) => match self.send_order(Message::Order(order)) {
-                    true => return Ok(()),
-                    false => "the simulation is busy; the order was dropped".to_owned(),
-                },
-                Err(problem) => problem,
-            },
-            ws::Message::Binary(_) => "pages send text".to_owned(),
-            ws::Message::Close(_) => return Err(()),
-            ws::Message::Ping(_) | ws::Message::Pong(_) => return Ok(()),
-        };
-        let notice = json!({"type": "notice", "level": "error", "text": problem});
-        send(sink, text(&notice.to_string())).await
     }
 }
 
@@ -264,18 +297,26 @@ async fn send(sink: &mut Sink, message: ws::Message) -> Result<(), ()> {
 }
 
 /// What a page is told first.
-fn hello(client: Client) -> String {
+fn hello(client: Client, session: &str) -> String {
     let scenes: Vec<serde_json::Value> = linkwork_scenes::all().iter().map(list::as_json).collect();
     json!({
         "type": "hello",
         "version": env!("CARGO_PKG_VERSION"),
         "client": client,
+        "session": session,
         "methods": names::<MethodName>(),
         "steppers": names::<StepperName>(),
         "contacts": names::<ContactName>(),
         "scenes": scenes,
     })
     .to_string()
+}
+
+/// A name that no other run of the server has.
+fn random_name() -> Arc<str> {
+    // the standard library's own randomness, which hash maps are seeded with
+    let number = RandomState::new().hash_one(std::process::id());
+    format!("{number:016x}").into()
 }
 
 /// All choices of a kind, as the command line calls them.

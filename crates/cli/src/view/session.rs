@@ -3,7 +3,9 @@
 //! Pages never wait for each other and the simulation never waits for a page: orders come through a bounded queue, and
 //! what is published replaces what was published before, whether anybody has fetched it or not.
 
-use super::frame::Moment;
+use super::backlog::{Backlog, Next};
+use super::building::{Builder, Built, Plan};
+use super::frame::{Frame, Moment};
 use super::orders::{Order, Watch};
 use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
@@ -12,7 +14,6 @@ use crate::args::{ContactName, MethodName, SolveOptions, StepperName, name_of};
 use crate::record::Warnings;
 use crate::source::Source;
 use crate::time::{self, Stopwatch};
-use axum::body::Bytes;
 use clap::ValueEnum;
 use linkwork::glam::DVec3;
 use linkwork::{StepParams, StepReport};
@@ -30,6 +31,8 @@ const FRAME: Duration = Duration::from_micros(16_667);
 const WARNINGS_PERIOD: Duration = Duration::from_millis(250);
 /// Orders that may wait; a page that sends more is told so.
 const QUEUE: usize = 1024;
+/// Time between two looks at whether a scene is built.
+const BUILDING_PERIOD: Duration = Duration::from_millis(5);
 /// The pace is averaged over about so many seconds.
 const PACE_SECONDS: f64 = 0.5;
 
@@ -70,7 +73,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Published {
     /// The latest frame.
-    pub frame: watch::Receiver<Bytes>,
+    pub frame: watch::Receiver<Arc<Frame>>,
     /// The scene, JSON.
     pub scene: watch::Receiver<Arc<str>>,
     /// Settings, JSON.
@@ -88,13 +91,18 @@ pub struct Session {
     stage: Stage,
     scene: u32,
     revision: u32,
+    /// Revision of the last reset.
+    reset_at: u32,
     params: StepParams,
+    /// Whether step size and gravity are the user's choice and not that of the scene.
+    chosen: Chosen,
+    builder: Builder,
     solving: SolveOptions,
     /// Simulated seconds per second; as fast as possible if absent.
     speed: Option<f64>,
     playing: bool,
-    /// Steps that were ordered while time stands still and are not made yet.
-    ordered: u32,
+    /// Steps that were ordered while time stands still and are not made yet, and what was ordered after them.
+    backlog: Backlog,
     failed: bool,
     /// Simulated time that should have passed already, s.
     debt: f64,
@@ -110,11 +118,17 @@ pub struct Session {
     watches: BTreeMap<Client, Watch>,
     watch: Watch,
     cost: Cost,
-    frame: watch::Sender<Bytes>,
+    frame: watch::Sender<Arc<Frame>>,
     scene_text: watch::Sender<Arc<str>>,
     status: watch::Sender<Arc<str>>,
     warnings_text: watch::Sender<Arc<str>>,
     notices: broadcast::Sender<(Option<Client>, Arc<str>)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Chosen {
+    dt: bool,
+    gravity: bool,
 }
 
 /// What stepping takes, and what showing takes from it: time on a processor, s, whatever else the machine does.
@@ -128,7 +142,7 @@ impl Session {
     /// Starts a session on a thread of its own, which ends when nobody can give orders any more.
     pub fn start(stage: Stage, settings: Settings) -> std::io::Result<Published> {
         let (orders, received) = sync_channel(QUEUE);
-        let (frame, frames) = watch::channel(Bytes::new());
+        let (frame, frames) = watch::channel(Arc::default());
         let nothing: Arc<str> = Arc::from("");
         let (scene_text, scenes) = watch::channel(nothing.clone());
         let (status, statuses) = watch::channel(nothing.clone());
@@ -138,16 +152,20 @@ impl Session {
             Published { frame: frames, scene: scenes, status: statuses, warnings, notices: notices.clone(), orders };
         let dt = settings.dt.unwrap_or_else(|| stage.dt());
         let params = settings.solving.params(dt);
+        let chosen = Chosen { dt: settings.dt.is_some(), gravity: false };
         let now = Instant::now();
         let mut session = Session {
             stage,
             scene: 1,
             revision: 0,
+            reset_at: 0,
             params,
+            chosen,
+            builder: Builder::default(),
             solving: settings.solving,
             speed: Some(1.0),
             playing: settings.playing,
-            ordered: 0,
+            backlog: Backlog::default(),
             failed: false,
             debt: 0.0,
             advanced_at: now,
@@ -179,19 +197,25 @@ impl Session {
     fn run(&mut self, orders: &Receiver<Envelope>) {
         let mut tick = Instant::now();
         loop {
-            let wait = match (self.playing, self.ordered) {
+            let wait = match (self.playing, self.backlog.is_empty()) {
                 (true, _) => tick.saturating_duration_since(Instant::now()),
-                (false, 0) => Duration::from_secs(1),
-                (false, _) => Duration::ZERO,
+                (false, true) => Duration::from_secs(1),
+                (false, false) => Duration::ZERO,
             };
+            let wait = if self.builder.name().is_some() { wait.min(BUILDING_PERIOD) } else { wait };
             let mut changed = false;
             match orders.recv_timeout(wait) {
                 Ok(envelope) => changed |= self.receive(envelope),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            while let Ok(envelope) = orders.try_recv() {
+            // no more than were waiting, or a page that never stops ordering would keep time from passing
+            for envelope in orders.try_iter().take(QUEUE) {
                 changed |= self.receive(envelope);
+            }
+            if let Some(built) = self.builder.poll() {
+                self.take_over(built);
+                changed = true;
             }
             let now = Instant::now();
             if self.playing && now >= tick {
@@ -236,15 +260,28 @@ impl Session {
         made > 0
     }
 
-    /// Makes steps that were ordered, as many as a frame has time for: a slow scene still hears what pages say.
+    /// Does what waits, as much as a frame has time for: a slow scene still hears what pages say.
     fn make_ordered(&mut self) -> bool {
-        let begun = Instant::now();
-        let before = self.ordered;
-        while self.ordered > 0 && begun.elapsed() < FRAME {
-            self.ordered -= 1;
-            self.step();
+        let (begun, mut changed) = (Instant::now(), false);
+        while begun.elapsed() < FRAME {
+            match self.backlog.take() {
+                Some(Next::Step) => {
+                    self.step();
+                    changed = true;
+                }
+                Some(Next::Order(client, order)) => changed |= self.carry_out(client, order),
+                None => break,
+            }
         }
-        self.ordered != before
+        changed
+    }
+
+    /// Breaks off the steps that wait; orders that waited for them are carried out now.
+    fn break_off(&mut self) {
+        self.backlog.drop_steps();
+        while let Some(Next::Order(client, order)) = self.backlog.take() {
+            self.carry_out(client, order);
+        }
     }
 
     fn step(&mut self) {
@@ -264,7 +301,8 @@ impl Session {
                 self.report = Some(report);
             }
             Err(error) => {
-                (self.playing, self.ordered) = (false, 0);
+                self.playing = false;
+                self.backlog.drop_steps();
                 self.failed = true;
                 self.tell(None, "error", &format!("The simulation stopped: {error}"));
                 self.publish_status();
@@ -289,45 +327,46 @@ impl Session {
                 false
             }
             Message::Open(source, reply) => {
-                let opened = self.open(*source);
-                // nobody waits for the answer any more if the page is gone
-                let _ = reply.send(opened);
-                true
+                self.builder.want(client, Plan::Source(source, reply));
+                self.publish_status();
+                false
             }
-            Message::Order(order) => match self.obey(client, order) {
-                Ok(changed) => changed,
-                Err(problem) => {
+            Message::Order(order) if order.follows_steps() && !self.backlog.is_empty() => {
+                if let Err(problem) = self.backlog.add_order(client, order) {
                     self.tell(Some(client), "error", &problem);
-                    false
                 }
-            },
+                false
+            }
+            Message::Order(order) => self.carry_out(client, order),
         }
     }
 
+    /// Does as told, or says why not; returns whether a new frame is due.
+    fn carry_out(&mut self, client: Client, order: Order) -> bool {
+        self.obey(client, order).unwrap_or_else(|problem| {
+            self.tell(Some(client), "error", &problem);
+            false
+        })
+    }
+
     fn obey(&mut self, client: Client, order: Order) -> Result<bool, String> {
-        // steps that were ordered before a change are made before it; what ends or outlives them need not wait
-        let waits = !matches!(
-            order,
-            Order::Step { .. } | Order::Play { .. } | Order::Reset {} | Order::Scene { .. } | Order::Watch(_)
-        );
-        while waits && self.ordered > 0 {
-            self.make_ordered();
-        }
         match order {
             Order::Play { on } => self.play(on),
             Order::Step { count } => {
-                let more = self.ordered.saturating_add(count);
-                self.play(false);
-                self.ordered = more;
+                if self.playing {
+                    self.play(false);
+                }
+                self.backlog.add_steps(count)?;
             }
             Order::Reset {} => {
+                self.break_off();
                 self.stage.reset();
                 self.begin();
-                self.revision += 1;
-                self.publish_scene();
+                self.revise();
+                self.reset_at = self.revision;
             }
             Order::Speed { value } => self.speed = value,
-            Order::Dt { value } => self.params.dt = value,
+            Order::Dt { value } => (self.params.dt, self.chosen.dt) = (value, true),
             Order::Tolerance { value } => self.solve(SolveOptions { tolerance: value, ..self.solving })?,
             Order::Method { name } => {
                 let method: MethodName = named("method", &name)?;
@@ -343,11 +382,13 @@ impl Session {
             }
             Order::Sleep { on } => self.solve(SolveOptions { sleep: on, ..self.solving })?,
             Order::Shock { on } => self.solve(SolveOptions { shock: on, ..self.solving })?,
-            Order::Gravity { value } => self.stage.world.set_gravity(value).map_err(|error| error.to_string())?,
+            Order::Gravity { value } => {
+                self.stage.world.set_gravity(value).map_err(|error| error.to_string())?;
+                self.chosen.gravity = true;
+            }
             Order::Scene { name, parameters } => {
                 let entry = linkwork_scenes::find(&name).ok_or_else(|| format!("there is no scene \"{name}\""))?;
-                let settings: Vec<(String, f64)> = parameters.into_iter().collect();
-                self.open(Source::of_entry(entry, &settings).map_err(|error| error.to_string())?)?;
+                self.builder.want(client, Plan::Entry(entry, parameters.into_iter().collect()));
             }
             Order::Drag { scene, body, point, target } => {
                 let Some(&body) = self.stage.bodies.get(body).filter(|_| scene == self.scene) else { return Ok(false) };
@@ -362,16 +403,19 @@ impl Session {
                 }
                 return Ok(false);
             }
-            Order::NailParticle { scene, particle } if scene == self.scene => {
+            Order::NailParticle { scene, revision, particle } if scene == self.scene => {
+                self.check_revision(revision)?;
                 let is_held = self.stage.nail_particle(particle)?;
                 self.revise();
                 self.tell(Some(client), "info", if is_held { "The particle is nailed." } else { "The nail is out." });
             }
-            Order::CreateParticle { scene, target, to } if scene == self.scene => {
+            Order::CreateParticle { scene, revision, target, to } if scene == self.scene => {
+                self.check_revision(revision)?;
                 particle_grip::create(&mut self.stage.world, target, to, self.params.dt)?;
                 self.revise();
             }
-            Order::AttachParticle { scene, particle, to, body } if scene == self.scene => {
+            Order::AttachParticle { scene, revision, particle, to, body } if scene == self.scene => {
+                self.check_revision(revision)?;
                 let body =
                     body.map(|k| self.stage.bodies.get(k).copied().ok_or("there is no such body")).transpose()?;
                 let told = particle_grip::attach(&mut self.stage.world, particle, to, body, self.params.dt)?;
@@ -410,6 +454,14 @@ impl Session {
         Ok(true)
     }
 
+    /// Refuses what a page ordered before it knew of a reset: particles that were made are no more, or are others.
+    fn check_revision(&self, revision: u32) -> Result<(), String> {
+        match revision >= self.reset_at {
+            true => Ok(()),
+            false => Err("the scene went back to its start meanwhile; try again".to_owned()),
+        }
+    }
+
     /// Steps by other methods from now on, unless they do not go together.
     fn solve(&mut self, solving: SolveOptions) -> Result<(), String> {
         solving.check().map_err(|failure| failure.text().trim().to_owned())?;
@@ -419,31 +471,57 @@ impl Session {
     }
 
     fn play(&mut self, on: bool) {
+        self.break_off();
         if on && !self.playing {
             (self.debt, self.advanced_at, self.pace) = (0.0, Instant::now(), 0.0);
         }
-        (self.playing, self.ordered) = (on, 0);
+        self.playing = on;
     }
 
-    fn open(&mut self, source: Source) -> Result<(), String> {
-        let stage = Stage::build(source)?;
-        self.params.dt = stage.dt();
+    /// A scene has been built, or not: then all stays as it was.
+    fn take_over(&mut self, built: Built) {
+        let Built { client, reply, stage } = built;
+        let opened = stage.map(|stage| self.open(stage));
+        if opened.is_err() {
+            self.publish_status();
+        }
+        match (reply, opened) {
+            // nobody waits for the answer any more if the page is gone
+            (Some(reply), opened) => drop(reply.send(opened)),
+            (None, Err(problem)) => self.tell(Some(client), "error", &problem),
+            (None, Ok(())) => {}
+        }
+    }
+
+    /// Another scene, with its own step size and gravity; or the same with other parameters, and the user's choices.
+    fn open(&mut self, mut stage: Stage) {
+        self.break_off();
+        if !stage.is_same_scene(&self.stage) {
+            self.chosen = Chosen::default();
+        }
+        if !self.chosen.dt {
+            self.params.dt = stage.dt();
+        }
+        if self.chosen.gravity {
+            // it was allowed before
+            let _ = stage.world.set_gravity(self.stage.world.gravity().to_array());
+        }
         self.stage = stage;
         self.scene += 1;
-        self.revision = 0;
+        (self.revision, self.reset_at) = (0, 0);
         self.watches.values_mut().for_each(|watch| (watch.bodies, watch.joints) = Default::default());
         self.combine_watches();
         self.begin();
         self.publish_scene();
         self.publish_status();
-        Ok(())
     }
 
     /// Everything about the time that has passed is forgotten.
     fn begin(&mut self) {
         self.grips.clear();
         (self.steps, self.report, self.failed, self.step_seconds) = (0, None, false, 0.0);
-        (self.debt, self.advanced_at, self.ordered) = (0.0, Instant::now(), 0);
+        (self.debt, self.advanced_at) = (0.0, Instant::now());
+        self.backlog.clear();
         self.warnings = Warnings::default();
         self.publish_warnings();
     }
@@ -488,7 +566,7 @@ impl Session {
             pace: self.pace as f32,
             watch: &self.watch,
         };
-        self.frame.send_replace(moment.encode().into());
+        self.frame.send_replace(Arc::new(moment.frame()));
         self.cost.showing += time::of_this_thread().saturating_sub(begun).as_secs_f64();
     }
 
@@ -501,6 +579,7 @@ impl Session {
         let status = json!({
             "type": "status",
             "scene": self.scene,
+            "building": self.builder.name(),
             "playing": self.playing,
             "speed": self.speed,
             "dt": self.params.dt,

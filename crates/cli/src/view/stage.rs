@@ -1,6 +1,7 @@
 //! The scene of a session, and the world made from it.
 
 use super::ahead::Ahead;
+use super::orders::ParticlePlace;
 use super::particle_grip::{self, ParticleGrip};
 use super::spring::Grip;
 use crate::source::Source;
@@ -32,8 +33,8 @@ pub struct Stage {
     /// Joints in the order of the description.
     pub joints: Vec<JointId>,
     nails: Vec<JointId>,
-    /// Particles that were nailed: system, and place in it.
-    nailed: Vec<(usize, usize)>,
+    /// Particles that were nailed.
+    nailed: Vec<ParticlePlace>,
     motors: Vec<(JointId, String, Motor)>,
     ahead: Ahead,
 }
@@ -69,6 +70,12 @@ impl Stage {
     fn number(&mut self) {
         self.bodies = self.world.body_ids().collect();
         self.joints = self.world.joint_ids().collect();
+    }
+
+    /// Whether another stage shows the same scene of the registry, perhaps with other parameters.
+    pub fn is_same_scene(&self, other: &Stage) -> bool {
+        let [here, there] = [&self.source, &other.source];
+        here.file.is_none() && there.file.is_none() && here.name == there.name
     }
 
     /// The step size that the scene asks for, s.
@@ -125,9 +132,8 @@ impl Stage {
     }
 
     /// Holds a particle where it is, or lets it go if it was held. Returns whether it is held now.
-    pub fn nail_particle(&mut self, particle: usize) -> Result<bool, String> {
-        let place = particle_grip::locate(&self.world, particle).ok_or("there is no such particle")?;
-        let is_held = particle_grip::toggle_nail(&mut self.world, particle)?;
+    pub fn nail_particle(&mut self, place: ParticlePlace) -> Result<bool, String> {
+        let is_held = particle_grip::toggle_nail(&mut self.world, place)?;
         self.nailed.retain(|&nailed| nailed != place);
         if is_held {
             self.nailed.push(place);
@@ -140,7 +146,7 @@ impl Stage {
         let only = body.and_then(|k| self.bodies.get(k).copied());
         let (world, before) = (&mut self.world, self.nails.len() + self.nailed.len());
         if body.is_none() {
-            for (system, particle) in self.nailed.drain(..) {
+            for [system, particle] in self.nailed.drain(..) {
                 // it was nailed, so it can be freed
                 world.particle_system_mut(system).map(|system| system.free(particle));
             }
@@ -187,9 +193,7 @@ impl Stage {
         value["ahead"] = self.ahead.as_json();
         let nails = self.nails.iter().filter_map(|nail| self.joints.iter().position(|joint| joint == nail));
         value["nails"] = nails.collect::<Vec<_>>().into();
-        let first = |system| (0..system).filter_map(|k| self.world.particle_system(k)).map(|s| s.len()).sum::<usize>();
-        let nailed = self.nailed.iter().map(|&(system, particle)| first(system) + particle);
-        value["nailed_particles"] = nailed.collect::<Vec<_>>().into();
+        value["nailed_particles"] = json!(self.nailed);
         value
     }
 }
@@ -250,15 +254,15 @@ mod tests {
         let before = held(&stage);
         assert!(before > 0, "the mesh hangs on its corners");
         let particle = stage.world.particle_system(0).unwrap().len() - 2;
-        assert_eq!(stage.nail_particle(particle), Ok(true));
-        assert_eq!(stage.describe(1, 1, 0.01)["nailed_particles"], json!([particle]));
+        assert_eq!(stage.nail_particle([0, particle]), Ok(true));
+        assert_eq!(stage.describe(1, 1, 0.01)["nailed_particles"], json!([[0, particle]]));
         assert_eq!(held(&stage), before + 1);
         assert!(!stage.pull_nails(Some(0)), "no nail of a body");
         assert!(stage.pull_nails(None) && !stage.pull_nails(None));
         assert_eq!(held(&stage), before);
         // by the same key
-        assert_eq!((stage.nail_particle(particle), stage.nail_particle(particle)), (Ok(true), Ok(false)));
-        assert!(!stage.pull_nails(None) && stage.nail_particle(1 << 20).is_err());
+        assert_eq!((stage.nail_particle([0, particle]), stage.nail_particle([0, particle])), (Ok(true), Ok(false)));
+        assert!(!stage.pull_nails(None) && stage.nail_particle([0, 1 << 20]).is_err());
     }
 
     #[test]

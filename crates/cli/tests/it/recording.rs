@@ -1,6 +1,7 @@
 //! `linkwork run --record` and `--html`.
 
 use crate::command::{Folder, linkwork};
+use crate::viewer::skip;
 use linkwork_io::recording::Recording;
 
 #[test]
@@ -42,7 +43,7 @@ fn a_replay_is_one_small_page() {
     let file = folder.name("a.html");
     let ran = linkwork(&["run", "excavator", "--html", &file]);
     if ran.stderr.contains("built without the viewer's page") {
-        eprintln!("skipped: {}", ran.stderr);
+        skip(&ran.stderr);
         ran.exits_with(2);
         return;
     }

@@ -76,5 +76,8 @@ fn wrong_use_is_refused() {
     refused(&["--dt", "0"], "does not move time forward");
     linkwork(&["render", "four-bar"]).exits_with(2).says("--png");
     linkwork(&["render", "nothing", "--png", &png]).exits_with(2).says("there is no scene");
+    let tape = folder.name("a.lwr");
+    linkwork(&["run", "four-bar", "--duration", "0.1", "--record", &tape]).exits_with(0);
+    linkwork(&["render", &tape, "--png", &png]).exits_with(2).says("is a recording").says("linkwork view");
     linkwork(&["render", "four-bar", "--png", "/no/such/folder/a.png"]).exits_with(2).says("does not exist");
 }

@@ -1,7 +1,7 @@
 //! `linkwork view`: the server as pages meet it, friendly and otherwise.
 
 use crate::command::{Folder, PENDULUM, linkwork};
-use crate::viewer::{Frame, Viewer};
+use crate::viewer::{Frame, REQUIRED, Viewer, skip};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -22,6 +22,29 @@ fn the_page_is_served_with_its_rules() {
     }
     assert_eq!(viewer.request("GET /../Cargo.toml", &[&host], b"").0, 404);
     assert_eq!(viewer.request("GET /recording.lwr", &[&host], b"").0, 404);
+}
+
+#[test]
+fn what_is_required_is_not_skipped() {
+    // asked of this test binary itself, of which one test skips on purpose
+    let tests = std::env::current_exe().unwrap();
+    let run = |required: bool| {
+        let mut command = std::process::Command::new(&tests);
+        command.args(["--exact", "--ignored", "view::skips_on_purpose"]).env_remove(REQUIRED);
+        if required {
+            command.env(REQUIRED, "1");
+        }
+        let output = command.output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("running 1 test"));
+        output.status.success()
+    };
+    assert!(run(false) && !run(true));
+}
+
+#[test]
+#[ignore = "run by what_is_required_is_not_skipped"]
+fn skips_on_purpose() {
+    skip("on purpose");
 }
 
 #[test]
@@ -92,6 +115,43 @@ fn a_thousand_slow_steps_can_be_broken_off() {
 }
 
 #[test]
+fn orders_after_many_slow_steps_are_heard_at_once() {
+    let Some(viewer) = Viewer::start(&["spider", "--set", "legs=666", "--paused"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let scene = page.scene_number();
+    for _ in 0..5 {
+        page.send(&json!({"type": "step", "count": 1000}));
+    }
+    let begun = Instant::now();
+    // one that follows the steps, and some that cannot wait for them
+    page.send(&json!({"type": "gravity", "value": [0, 0, -3]}));
+    page.send(&json!({"type": "drag", "scene": scene, "body": 1, "point": [0, 0, 0], "target": [0, 0, 1]}));
+    page.send(&json!({"type": "release"}));
+    page.send(&json!({"type": "speed", "value": 2}));
+    page.text("status", |status| status["speed"] == 2.0 && status["gravity"] != json!([0.0, 0.0, -3.0]));
+    other.send(&json!({"type": "scene", "name": "no-such-scene"}));
+    other.text("notice", |notice| notice["text"].as_str().unwrap().contains("no-such-scene"));
+    let on_the_way = other.frame(|frame| frame.steps > 0.0).steps;
+    assert!(on_the_way < 5000.0, "frames are shown on the way: {on_the_way} steps are made");
+    page.send(&json!({"type": "reset"}));
+    page.text("status", |status| status["gravity"] == json!([0.0, 0.0, -3.0]));
+    let start = page.frame(|frame| frame.steps == 0.0 && frame.time == 0.0);
+    assert!(!start.playing);
+    // all of them would take several times that
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+
+    // no end of steps can be ordered
+    for _ in 0..11 {
+        page.send(&json!({"type": "step", "count": 1000}));
+    }
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("at most 10000 can wait"));
+    page.send(&json!({"type": "play", "on": false}));
+    let broken_off = page.frame(|_| true).steps;
+    page.send(&json!({"type": "step", "count": 1}));
+    assert!(page.frame(|frame| frame.steps > broken_off).steps < 2000.0);
+}
+
+#[test]
 fn gravity_speed_and_method_are_taken_over() {
     let Some(viewer) = Viewer::start(&["double-pendulum", "--paused"]) else { return };
     let mut page = viewer.page();
@@ -154,6 +214,54 @@ fn scenes_and_parameters_change() {
 }
 
 #[test]
+fn a_scene_that_takes_long_to_build_stops_nobody() {
+    let Some(viewer) = Viewer::start(&["double-pendulum"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let before = page.scene_number();
+    page.send(&json!({"type": "scene", "name": "spider", "parameters": {"legs": 5000}}));
+    // all pages are told; what runs goes on and can be driven
+    let told = other.text("status", |status| status["building"] == "spider");
+    assert_eq!(told["scene"].as_u64(), Some(before));
+    let early = other.frame(|frame| frame.steps > 0.0);
+    other.frame(|frame| frame.steps > early.steps + 3.0);
+    other.send(&json!({"type": "play", "on": false}));
+    other.text("status", |status| status["playing"] == false && status["building"] == "spider");
+    // only the last one that is wanted is shown
+    page.send(&json!({"type": "scene", "name": "four-bar"}));
+    other.text("status", |status| status["building"] == "four-bar");
+    let scene = other.text("scene", |scene| scene["scene"].as_u64() > Some(before));
+    assert_eq!(scene["name"], "four-bar");
+    other.text("status", |status| status["building"].is_null() && status["scene"] == scene["scene"]);
+}
+
+#[test]
+fn what_the_user_chose_outlives_a_change_of_parameters() {
+    let Some(viewer) = Viewer::start(&["double-pendulum", "--paused", "--dt", "1/50"]) else { return };
+    let mut page = viewer.page();
+    let chosen = |dt: f64, g: f64| {
+        move |status: &serde_json::Value| {
+            let near = |value: &serde_json::Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-12;
+            near(&status["dt"], dt) && near(&status["gravity"][2], g) && status["building"].is_null()
+        }
+    };
+    page.text("status", |status| status["scene"] == 1);
+    let own = linkwork_scenes::find("scissor-lift").unwrap().default_scene();
+    page.send(&json!({"type": "scene", "name": "scissor-lift", "parameters": {"pairs": 3}}));
+    // another scene has its own
+    page.text("status", |status| status["scene"] == 2 && chosen(own.step.dt, own.gravity[2])(status));
+    page.send(&json!({"type": "dt", "value": 0.003}));
+    page.send(&json!({"type": "gravity", "value": [0, 0, -1.5]}));
+    page.text("status", chosen(0.003, -1.5));
+    page.send(&json!({"type": "scene", "name": "scissor-lift", "parameters": {"pairs": 4}}));
+    page.text("status", |status| status["scene"] == 3 && chosen(0.003, -1.5)(status));
+    page.send(&json!({"type": "step", "count": 1}));
+    assert!((page.frame(|frame| frame.steps == 1.0).time - 0.003).abs() < 1e-12);
+    page.send(&json!({"type": "scene", "name": "four-bar"}));
+    let own = linkwork_scenes::find("four-bar").unwrap().default_scene();
+    page.text("status", |status| status["scene"] == 4 && chosen(own.step.dt, own.gravity[2])(status));
+}
+
+#[test]
 fn dragging_moves_the_body_and_nails_hold_it() {
     let Some(viewer) = Viewer::start(&["wrecking-ball", "--set", "mass=10"]) else { return };
     let mut page = viewer.page();
@@ -182,6 +290,48 @@ fn dragging_moves_the_body_and_nails_hold_it() {
 }
 
 #[test]
+fn a_page_keeps_its_particle_when_another_makes_one() {
+    // two systems of one particle each, which have the numbers 0 and 1 in frames
+    let system = |name: &str, x: f64| {
+        format!("[[particles]]\nname = \"{name}\"\npoints = [{{ position = [{x}, 0, 1], mass = 1 }}]\n")
+    };
+    let folder = Folder::new();
+    let file = folder.with("two.toml", &(system("one", 0.0) + &system("other", 1.0)));
+    let Some(viewer) = Viewer::start(&[&file, "--paused"]) else { return };
+    let (mut page, mut other) = (viewer.page(), viewer.page());
+    let scene = page.scene_number();
+    let points = |frame: &Frame| -> Vec<[f32; 3]> {
+        let numbers = frame.section(7).unwrap().as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word));
+        numbers.collect::<Vec<_>>().as_chunks::<3>().0.to_vec()
+    };
+    let start = points(&page.frame(|_| true));
+    assert_eq!(start.len(), 2);
+    // the first page holds the second system's bead; then the other makes a particle in the first system
+    let held = start[1].map(f64::from);
+    let up = [held[0], held[1], held[2] + 0.2];
+    page.send(&json!({"type": "drag_particle", "scene": scene, "particle": [1, 0], "target": up}));
+    let order = json!({"type": "create_particle", "scene": scene, "revision": 0, "target": [0, 0, 5], "to": [0, 0]});
+    other.send(&order);
+    let grown = page.text("scene", |scene| scene["revision"] == 1);
+    assert_eq!((&grown["particles"][0]["count"], &grown["particles"][1]["count"]), (&json!(2), &json!(1)));
+    // what was ordered before the page knew of the new one means the same particle as before
+    page.send(&json!({"type": "nail_particle", "scene": scene, "revision": 0, "particle": [1, 0]}));
+    let nailed = page.text("scene", |scene| scene["revision"] == 2);
+    assert_eq!(nailed["nailed_particles"], json!([[1, 0]]));
+    page.send(&json!({"type": "step", "count": 3}));
+    let after = points(&page.frame(|frame| frame.steps == 3.0));
+    assert_eq!(after[2], start[1], "the nailed one stays: it is the third number now");
+    assert_ne!(after[1], [0.0, 0.0, 5.0], "the new one falls");
+    // after a reset, what was ordered for what was made before is refused
+    page.send(&json!({"type": "reset"}));
+    page.text("scene", |scene| scene["revision"] == 3);
+    page.send(&order);
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("went back to its start"));
+    page.send(&json!({"type": "nail_particle", "scene": scene, "revision": 3, "particle": [1, 7]}));
+    page.text("notice", |notice| notice["text"].as_str().unwrap().contains("no such particle"));
+}
+
+#[test]
 fn motors_and_watched_joints() {
     let Some(viewer) = Viewer::start(&["strandbeest", "--set", "legs=3"]) else { return };
     let mut page = viewer.page();
@@ -194,7 +344,7 @@ fn motors_and_watched_joints() {
     assert_eq!(u32::from_le_bytes(watched[..4].try_into().unwrap()) as usize, driven);
     assert_eq!(frame.section(2).unwrap().len(), 4 + 6 * frame.positions.len());
     assert_eq!(frame.section(3).unwrap().len(), 4 + 6 * joints.len());
-    assert_eq!(frame.section(4).unwrap().len(), 0, "there are no contacts");
+    assert_eq!(frame.section(4).unwrap()[..8], [0; 8], "there are no contacts");
     assert_eq!(frame.section(6).unwrap().len(), 28);
     let speed_of = |frame: &Frame| {
         let at = 4 * (11 + 1);
@@ -206,6 +356,53 @@ fn motors_and_watched_joints() {
     page.frame(|frame| frame.section(5).is_some() && (speed_of(frame) + 3.0).abs() < 1e-3);
     page.send(&json!({"type": "motor", "scene": scene, "joint": driven, "coordinate": "wings", "motor": motor}));
     page.text("notice", |notice| notice["text"].as_str().unwrap().contains("wings"));
+}
+
+#[test]
+fn every_page_gets_what_it_looks_at() {
+    let Some(viewer) = Viewer::start(&["strandbeest", "--set", "legs=3"]) else { return };
+    let (mut curious, mut plain, mut other) = (viewer.page(), viewer.page(), viewer.page());
+    curious.send(&json!({"type": "watch", "velocities": true, "reactions": true, "contacts": true, "joints": [0, 1]}));
+    other.send(&json!({"type": "watch", "joints": [1], "sleeping": true}));
+    let seen = curious.frame(|frame| frame.section(5).is_some());
+    assert!([2, 3, 4].iter().all(|&kind| seen.section(kind).is_some()) && seen.section(8).is_none());
+    let seen = other.frame(|frame| frame.section(5).is_some() && frame.section(8).is_some());
+    assert_eq!(seen.section(5).unwrap()[..4], 1u32.to_le_bytes(), "its own joint, not that of another page");
+    assert!([2, 3, 4].iter().all(|&kind| seen.section(kind).is_none()));
+    // later than what the others were sent
+    let frame = plain.frame(|frame| frame.steps > seen.steps);
+    assert!((2..=8).all(|kind| frame.section(kind).is_none()));
+}
+
+#[test]
+fn a_page_that_takes_nothing_is_still_heard() {
+    let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=8191", "--dt", "1/60"]) else { return };
+    let (mut deaf, mut other) = (viewer.page(), viewer.page());
+    deaf.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    deaf.send(&json!({"type": "speed", "value": null}));
+    // 240 kB a frame: what the buffers of the system hold is full long before the end
+    let mut last = other.frame(|frame| frame.steps > 0.0).steps;
+    for _ in 0..60 {
+        last = other.frame(|frame| frame.steps > last).steps;
+    }
+    let begun = Instant::now();
+    deaf.send(&json!({"type": "play", "on": false}));
+    other.text("status", |status| status["playing"] == false);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn every_server_has_a_name_of_its_own() {
+    let sessions: Vec<_> = (0..2)
+        .filter_map(|_| {
+            let viewer = Viewer::start(&["double-pendulum", "--paused"])?;
+            let [one, other] =
+                [viewer.page(), viewer.page()].map(|mut page| page.text("hello", |_| true)["session"].clone());
+            assert_eq!(one, other, "the same for all pages of a server");
+            one.as_str().map(str::to_owned)
+        })
+        .collect();
+    assert!(sessions.len() != 2 || sessions[0] != sessions[1] && sessions[0].len() == 16, "{sessions:?}");
 }
 
 #[test]
@@ -233,11 +430,12 @@ fn many_pages_share_a_session() {
 #[test]
 fn a_page_that_reads_nothing_slows_nobody() {
     let Some(viewer) = Viewer::start(&["tree", "--set", "bodies=8191", "--dt", "1/60"]) else { return };
-    let slow = viewer.page();
-    let mut fast = viewer.page();
+    let (mut slow, mut fast) = (viewer.page(), viewer.page());
     fast.scene_number();
     fast.send(&json!({"type": "speed", "value": null}));
-    fast.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    for page in [&mut slow, &mut fast] {
+        page.send(&json!({"type": "watch", "velocities": true, "reactions": true}));
+    }
     // 240 kB a frame: what the buffers of the system hold for the slow page is full long before the end, and all is over
     // before the server takes the slow page for gone, also on a busy machine
     let mut last = fast.frame(|frame| frame.section(3).is_some());
@@ -246,7 +444,6 @@ fn a_page_that_reads_nothing_slows_nobody() {
         last = fast.frame(|_| true);
     }
     assert!(first.bytes.len() > 200_000 && last.time > first.time);
-    let mut slow = slow;
     slow.scene_number();
     // what was in buffers comes first, and then the present, not all that was missed
     let (mut read, begun) = (0, Instant::now());
@@ -376,8 +573,7 @@ fn a_scene_that_cannot_be_built_is_told_before_anything_is_served() {
     let scene = folder.with("wrong.toml", &PENDULUM.replace("mass = 2.0", "mass = -2.0"));
     let ran = linkwork(&["view", &scene, "--no-open"]);
     if ran.stderr.contains("built without the viewer's page") {
-        eprintln!("skipped: {}", ran.stderr);
-        return;
+        return skip(&ran.stderr);
     }
     let ran = ran.exits_with(1).says("wrong.toml:10:8]").says("bodies[0].mass");
     assert_eq!(ran.stdout, "", "no address");

@@ -12,6 +12,15 @@ use tungstenite::{Message, WebSocket};
 /// Nothing that is waited for takes longer, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Where tests of the page are required (.ci/run) this is set.
+pub const REQUIRED: &str = "LINKWORK_REQUIRE_BROWSER";
+
+/// Says why a test is skipped; where tests of the page are required that is a failure.
+pub fn skip(why: &str) {
+    assert!(std::env::var_os(REQUIRED).is_none(), "{why}");
+    eprintln!("skipped: {why}");
+}
+
 /// `linkwork view`, ended when dropped.
 pub struct Viewer {
     child: Child,
@@ -20,7 +29,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Starts the viewer; nothing if the command was built without its page, which is said.
+    /// Starts the viewer; nothing if the command was built without its page, which is said, or fails where the page is required.
     pub fn start(arguments: &[&str]) -> Option<Viewer> {
         let mut child = command(&[&["view", "--no-open"], arguments].concat())
             .stdout(Stdio::piped())
@@ -34,7 +43,7 @@ impl Viewer {
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             let _ = child.wait();
             assert!(said.contains("built without the viewer's page"), "{said}");
-            eprintln!("skipped: {said}");
+            skip(&said);
             return None;
         }
         let host = line.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
@@ -131,7 +140,7 @@ impl Frame {
     fn read(bytes: Vec<u8>) -> Frame {
         let word = |at: usize| <[u8; 4]>::try_from(&bytes[at..at + 4]).unwrap();
         let double = |at: usize| f64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        assert_eq!(&bytes[..2], b"L\x01");
+        assert_eq!(&bytes[..2], b"L\x02");
         let count = u32::from_le_bytes(word(12)) as usize;
         assert_eq!(u32::from_le_bytes(word(72)), 1, "poses come first");
         assert_eq!(u32::from_le_bytes(word(76)) as usize, 18 * count);

@@ -62,7 +62,7 @@ export class Inspector {
     this.table(rows);
     const buttons = [make('button', { onclick: () => this.act.follow(index) }, 'Follow')];
     if (this.isLive && body.mass !== null) {
-      buttons.push(make('button', { onclick: () => this.act.nail(index), title: 'Hold the body at its centre of mass (N at the cursor)' }, 'Nail'),
+      buttons.push(make('button', { onclick: () => this.act.nail(index), title: 'Hold the body where you touched it, or at its centre of mass if you chose it from the list (N at the cursor)' }, 'Nail'),
         make('button', { onclick: () => this.act.pullNails(index) }, 'Pull nails'));
     }
     this.box.append(make('p', { className: 'row' }, ...buttons));

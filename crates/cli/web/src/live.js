@@ -24,7 +24,7 @@ export class Live {
     this.speeds = document.querySelectorAll('.speeds');
     const send = (message) => this.connection.send(message);
     this.connection = new Connection({
-      open: () => { find('banner').hidden = true; this.view.watch(); },
+      open: () => { find('banner').hidden = true; this.status = null; this.view.watch(); },
       lost: () => { find('banner').textContent = 'The simulation does not answer; trying again…'; find('banner').hidden = false; },
       text: (message) => this.receive(message),
       frame: (buffer) => this.receiveFrame(buffer),
@@ -38,9 +38,9 @@ export class Live {
         if (!this.status?.playing) notify('Time stands still. Press space to let it run.');
         send({ type: 'drag_particle', scene: this.scene, particle, target });
       },
-      nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, particle }),
-      createParticle: (target, to) => send({ type: 'create_particle', scene: this.scene, target, to }),
-      attachParticle: (particle, to, body) => send({ type: 'attach_particle', scene: this.scene, particle, to, body }),
+      nailParticle: (particle) => send({ type: 'nail_particle', scene: this.scene, revision: this.view.pointer.revision, particle }),
+      createParticle: (target, to) => send({ type: 'create_particle', scene: this.scene, revision: this.view.pointer.revision, target, to }),
+      attachParticle: (particle, to, body) => send({ type: 'attach_particle', scene: this.scene, revision: this.view.pointer.revision, particle, to, body }),
       tell: notify,
       release: () => send({ type: 'release' }),
       nail: (body, point) => send({ type: 'nail', scene: this.scene, body, point }),
@@ -104,6 +104,7 @@ export class Live {
   receive(message) {
     switch (message.type) {
       case 'hello':
+        if (!this.meet(message)) break;
         for (const type of CHOICES) find(type).replaceChildren(...message[`${type}s`].map((name) => make('option', {}, name)));
         this.scenes.list(message.scenes);
         break;
@@ -112,6 +113,15 @@ export class Live {
       case 'warnings': this.receiveWarnings(message); break;
       case 'notice': notify(message.text, message.level); break;
     }
+  }
+
+  /** Another run of the server numbers its scenes anew, and another version of it speaks another language. */
+  meet({ session, version }) {
+    const known = this.server;
+    this.server = { session, version };
+    if (known && known.version !== version) { location.reload(); return false; }
+    if (known && known.session !== session) this.scene = null;
+    return true;
   }
 
   receiveScene(message) {
@@ -129,6 +139,7 @@ export class Live {
   }
 
   receiveStatus(status) {
+    this.tellBuilding(status.building, this.status?.building ?? null);
     this.status = status;
     find('play').classList.toggle('on', status.playing);
     for (const speed of this.speeds) speed.value = String(status.speed);
@@ -146,6 +157,14 @@ export class Live {
       const { inspector } = this.view;
       if (inspector.joint === joint && !inspector.box.contains(document.activeElement)) inspector.show(null, joint);
     }
+  }
+
+  /** What runs goes on until the next scene is there. */
+  tellBuilding(name, before) {
+    if (name === before) return;
+    find('banner').textContent = name === null ? '' : `Building ${name}…`;
+    find('banner').hidden = name === null;
+    if (name === null) this.scenes.settle();
   }
 
   receiveWarnings({ list, omitted }) {

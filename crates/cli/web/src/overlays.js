@@ -3,6 +3,7 @@
 import { Color, Matrix4, Quaternion, SphereGeometry, Vector3 } from 'three';
 import { thickness } from './geometry.js';
 import { copies, tint } from './material.js';
+import { numberOf } from './places.js';
 import { CONTACT_NUMBERS } from './protocol.js';
 import { Bars, Dots, Lines } from './lines.js';
 
@@ -45,7 +46,8 @@ export class Overlays {
     this.size = size;
     this.joints = description.joints ?? [];
     this.nails = description.nails ?? [];
-    this.nailedParticles = description.nailed_particles ?? [];
+    const systems = description.particles ?? [];
+    this.nailedParticles = (description.nailed_particles ?? []).map((place) => numberOf(systems, place)).filter((number) => number !== null);
     this.bodies = description.bodies;
     this.bars?.dispose();
     this.bars = new Bars(this.joints.filter((j) => IS_BAR.has(j.kind)).length, '#8a7f70');
@@ -153,7 +155,7 @@ export class Overlays {
     this.bars?.end();
     this.jointDots.show(shown.joints ? this.dots : []);
     this.nailDots.show(nails);
-    this.contactDots.show(shown.contacts && frame.contacts ? contactPlaces(frame.contacts) : []);
+    this.contactDots.show(shown.contacts && frame.contacts ? this.contactPlaces(frame.contacts) : []);
     this.mouse.begin();
     if (this.grip) this.mouse.bar(this.grip.from(frame), this.grip.target, 0.005 * this.size);
     this.mouse.end();
@@ -197,10 +199,15 @@ export class Overlays {
       this.lines.arrow(FROM, TIP.fromArray(numbers, k + 6).multiplyScalar(scale).add(FROM), FORCE);
     }
   }
-}
 
-function contactPlaces(numbers) {
-  const places = [];
-  for (let k = 0; k + CONTACT_NUMBERS <= numbers.length; k += CONTACT_NUMBERS) places.push(numbers[k], numbers[k + 1], numbers[k + 2]);
-  return places;
+  contactPlaces(numbers) {
+    const length = (3 * numbers.length) / CONTACT_NUMBERS;
+    if (!(this.places?.length >= length)) this.places = new Float32Array(2 * length);
+    for (let from = 0, to = 0; to < length; from += CONTACT_NUMBERS, to += 3) {
+      this.places[to] = numbers[from];
+      this.places[to + 1] = numbers[from + 1];
+      this.places[to + 2] = numbers[from + 2];
+    }
+    return this.places.subarray(0, length);
+  }
 }

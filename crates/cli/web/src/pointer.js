@@ -1,6 +1,7 @@
 // The mouse and fingers: click selects, dragging a body pulls it, dragging anything else moves the camera.
 
 import { Plane, Quaternion, Raycaster, Vector2, Vector3 } from 'three';
+import { numberOf, placeOf, samePlace } from './places.js';
 
 /** Farther than this, in pixels, a press is no click. */
 const CLICK = 5;
@@ -8,9 +9,9 @@ const CLICK = 5;
 const NEAR = 12;
 
 export class Pointer {
-  /** `act` has select(body), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
+  /** `act` has select(body, point), selectJoint(joint), follow(body), drag(body, point, target), dragParticle(particle, target), release(), nail(body, point), nailParticle(particle), createParticle(target, to), attachParticle(particle, to, body), tell(text). */
   constructor(stage, overlays, act) {
-    Object.assign(this, { stage, overlays, act, bodies: null, frame: null, canDrag: false });
+    Object.assign(this, { stage, overlays, act, bodies: null, systems: [], revision: 0, next: null, frame: null, canDrag: false });
     this.caster = new Raycaster();
     this.place = new Vector2();
     this.last = null;
@@ -21,6 +22,23 @@ export class Pointer {
     canvas.addEventListener('pointerup', (event) => this.up(event));
     canvas.addEventListener('pointercancel', () => this.letGo());
     canvas.addEventListener('dblclick', (event) => { const hit = this.hit(event); if (hit) act.follow(hit.body); });
+  }
+
+  /** Systems of particles have changed; numbers in the frame that is shown are those of the systems before until a newer frame is here. */
+  describe(systems, revision) {
+    this.next = { systems, revision };
+    if (!this.frame || this.frame.revision >= revision) this.takeOver();
+  }
+
+  /** A new frame is shown. */
+  show(frame) {
+    this.frame = frame;
+    if (this.next && frame.revision >= this.next.revision) this.takeOver();
+  }
+
+  takeOver() {
+    Object.assign(this, this.next);
+    this.next = null;
   }
 
   aim(event) {
@@ -81,9 +99,16 @@ export class Pointer {
       const depth = camera.position.distanceTo(at);
       // of several under the pointer the one before the others, of several beside each other the nearest
       const rank = depth + (away / NEAR) * 0.05 * depth;
-      if (shown.z < 1 && away < NEAR && depth < limit && rank < nearest) [best, nearest] = [{ particle: k / 3, at: at.clone() }, rank];
+      if (shown.z < 1 && away < NEAR && depth < limit && rank < nearest) [best, nearest] = [{ number: k / 3, at: at.clone() }, rank];
     }
-    return best;
+    const particle = best && placeOf(this.systems, best.number);
+    return particle && { particle, at: best.at };
+  }
+
+  /** Where a particle is now, by its place; null if it is no more. */
+  whereIs(frame, particle) {
+    const number = numberOf(this.systems, particle);
+    return number === null || !frame?.points || 3 * number >= frame.points.length ? null : new Vector3().fromArray(frame.points, 3 * number);
   }
 
   down(event) {
@@ -121,7 +146,7 @@ export class Pointer {
     this.stage.dirty = true;
     if (held.particle !== undefined) {
       const { particle } = held;
-      this.overlays.grip = { from: (frame) => (frame.points ? new Vector3().fromArray(frame.points, 3 * particle) : target), target };
+      this.overlays.grip = { from: (frame) => this.whereIs(frame, particle) ?? target, target };
       this.act.dragParticle(particle, target.toArray());
       return;
     }
@@ -136,7 +161,8 @@ export class Pointer {
       if (event.shiftKey && press.particle) this.act.nailParticle(press.particle.particle);
       else if (event.shiftKey && press.hit) this.act.nail(press.hit.body, press.hit.point.toArray());
       else if (press.joint !== null) this.act.selectJoint(press.joint);
-      else this.act.select(press.hit ? press.hit.body : null);
+      else if (press.hit) this.act.select(press.hit.body, press.hit.point);
+      else this.act.select(null, null);
     }
     this.letGo();
   }
@@ -175,7 +201,7 @@ export class Pointer {
       this.act.tell(near ? 'Marked. Press A over another particle or a body to attach it, or B to hang a new one on it.' : 'There is no particle under the cursor.');
       return;
     }
-    if (near && near.particle !== this.marked) this.act.attachParticle(this.marked, near.particle, null);
+    if (near && !samePlace(near.particle, this.marked)) this.act.attachParticle(this.marked, near.particle, null);
     else if (hit && !near) this.act.attachParticle(this.marked, null, hit.body);
     else this.act.tell('No longer marked.');
     this.mark(null);
@@ -187,8 +213,7 @@ export class Pointer {
   }
 
   markedAt() {
-    const points = this.frame?.points;
-    return this.marked === null || !points || 3 * this.marked >= points.length ? null : new Vector3().fromArray(points, 3 * this.marked);
+    return this.marked === null ? null : this.whereIs(this.frame, this.marked);
   }
 
   /** Nails what is under the cursor. */

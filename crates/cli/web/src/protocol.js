@@ -5,8 +5,12 @@ import { unpackOrientations } from './quantised.js';
 export const STATS = [
   'kinetic', 'potential', 'elastic', 'joint_error_m', 'joint_error_rad', 'penetration_m', 'step_ms', 'joint_iterations', 'contact_iterations',
 ];
+/** Of a contact: point, normal, force; in recordings also its depth and the two bodies. */
 export const CONTACT_NUMBERS = 12;
+const VERSION = 2;
 const HEAD = 72;
+/** Bytes before the contacts, and of each of them. */
+const [CONTACTS_HEAD, CONTACT] = [36, 12];
 const JOINT_NUMBERS = 11;
 const COORDINATE_NUMBERS = 5;
 
@@ -14,7 +18,7 @@ const COORDINATE_NUMBERS = 5;
 export function decodeHead(buffer) {
   if (buffer.byteLength < HEAD) return null;
   const view = new DataView(buffer);
-  if (view.getUint8(0) !== 0x4c || view.getUint8(1) !== 1) return null;
+  if (view.getUint8(0) !== 0x4c || view.getUint8(1) !== VERSION) return null;
   const flags = view.getUint16(2, true);
   const stats = {};
   STATS.forEach((name, k) => { stats[name] = view.getFloat32(32 + 4 * k, true); });
@@ -43,6 +47,7 @@ export function decodeFrame(buffer, reuse) {
     velocities: null,
     reactions: null,
     contacts: null,
+    contactsInAll: 0,
     sleeping: null,
     points: null,
     joints: new Map(),
@@ -80,12 +85,10 @@ function section(frame, kind, buffer, view, at, length, reuse) {
       frame.reactions = vectors(view, at, length);
       return true;
     case 4:
-      if (length % (4 * CONTACT_NUMBERS)) return false;
-      frame.contacts = new Float32Array(buffer, at, length / 4);
-      return true;
+      return contacts(frame, view, at, length);
     case 8:
-      if (length !== n) return false;
-      frame.sleeping = new Uint8Array(buffer, at, n);
+      if (length !== (n + 7) >> 3) return false;
+      frame.sleeping = bits(new Uint8Array(buffer, at, length), n);
       return true;
     case 5:
       return watchedJoints(frame.joints, view, at, length);
@@ -106,6 +109,44 @@ function vectors(view, at, length) {
   const words = new Int16Array(view.buffer, at + 4, (length - 4) / 2);
   const numbers = new Float32Array(words.length);
   for (let k = 0; k < words.length; k++) numbers[k] = unit * words[k];
+  return numbers;
+}
+
+/** The contacts that were sent, the strongest of all, as recordings have them but for depth and bodies; see crates/cli/src/view/contacts.rs. */
+function contacts(frame, view, at, length) {
+  if (length < CONTACTS_HEAD) return false;
+  const count = view.getUint32(at + 4, true);
+  if (length !== CONTACTS_HEAD + CONTACT * count) return false;
+  const real = (k) => view.getFloat32(at + k, true);
+  const [x, y, z, width, depth, height, unit] = [8, 12, 16, 20, 24, 28, 32].map(real);
+  const numbers = new Float32Array(CONTACT_NUMBERS * count);
+  for (let k = 0, from = at + CONTACTS_HEAD, to = 0; k < count; k++, from += CONTACT, to += CONTACT_NUMBERS) {
+    numbers[to] = x + (width * view.getUint16(from, true)) / 65535;
+    numbers[to + 1] = y + (depth * view.getUint16(from + 2, true)) / 65535;
+    numbers[to + 2] = z + (height * view.getUint16(from + 4, true)) / 65535;
+    unfold(view.getInt8(from + 6), view.getInt8(from + 7), 1, numbers, to + 3);
+    unfold(view.getInt8(from + 8), view.getInt8(from + 9), unit * view.getUint16(from + 10, true), numbers, to + 6);
+  }
+  frame.contacts = numbers;
+  frame.contactsInAll = view.getUint32(at, true);
+  return true;
+}
+
+/** A direction from the square that an octahedron was folded into, in a length. */
+function unfold(u, v, length, out, at) {
+  let [x, y] = [u / 127, v / 127];
+  const z = 1 - Math.abs(x) - Math.abs(y);
+  if (z < 0) [x, y] = [(1 - Math.abs(y)) * (x < 0 ? -1 : 1), (1 - Math.abs(x)) * (y < 0 ? -1 : 1)];
+  const scale = length / Math.sqrt(x * x + y * y + z * z);
+  out[at] = scale * x;
+  out[at + 1] = scale * y;
+  out[at + 2] = scale * z;
+}
+
+/** A number for every bit, the lowest of a byte first. */
+export function bits(bytes, count) {
+  const numbers = new Uint8Array(count);
+  for (let k = 0; k < count; k++) numbers[k] = (bytes[k >> 3] >> (k & 7)) & 1;
   return numbers;
 }
 

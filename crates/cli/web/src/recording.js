@@ -1,6 +1,6 @@
 // Recordings (.lwr); the layout is in crates/io/src/recording.
 
-import { CONTACT_NUMBERS, STATS } from './protocol.js';
+import { CONTACT_NUMBERS, STATS, bits } from './protocol.js';
 import { unpackOrientation } from './quantised.js';
 
 const STEPS = 65535;
@@ -32,6 +32,7 @@ export async function readRecording(bytes) {
     else if (kind === 'J' && blocks.length) blocks.at(-1).joints = readJoints(content, blocks.at(-1).count, jointColumns(description.joints).total);
     else if (kind === 'C' && blocks.length) blocks.at(-1).contacts = readContacts(content, blocks.at(-1).count);
     else if (kind === 'P' && blocks.length) readPoints(blocks[blocks.length - 1], content);
+    else if (kind === 'S' && blocks.length) blocks.at(-1).sleeping = readSleeping(content, blocks.at(-1).count, description.bodies.length);
     else if (kind === 'E') events.push(...JSON.parse(text.decode(content)));
     else if (kind === 'Z') complete = true;
     at += 9 + length;
@@ -141,6 +142,16 @@ function readContacts(bytes, count) {
   return { starts, ranges, columns };
 }
 
+/** Which bodies sleep at the frames of a block: a bit each, frame by frame. */
+function readSleeping(bytes, count, bodies) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const width = (bodies + 7) >> 3;
+  if (view.getUint16(0, true) !== count || view.getUint32(2, true) !== bodies || bytes.length !== 6 + count * width) throw new Error('Sleepers and frames do not fit together.');
+  const all = bytes.slice(6);
+  for (let k = width; k < all.length; k++) all[k] ^= all[k - width];
+  return all;
+}
+
 /** Positions of particles of the frames of a block. */
 function readPoints(block, bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -175,6 +186,8 @@ export class Recording {
 
   /** Whether joints and contacts were recorded, where there were any. */
   get hasForces() { return this.version >= 2; }
+  /** Whether it was recorded what sleeps. */
+  get hasSleeping() { return this.blocks.every((block) => block.sleeping); }
   get length() { return this.index.length; }
   get start() { return this.length ? this.timeOf(0) : 0; }
   get end() { return this.length ? this.timeOf(this.length - 1) : 0; }
@@ -256,6 +269,14 @@ export class Recording {
     return numbers;
   }
 
+  /** A number for every body, 1 if it sleeps. */
+  sleepingAt(frame) {
+    const [b, k] = this.index[frame];
+    const { sleeping } = this.blocks[b];
+    const width = (this.bodies + 7) >> 3;
+    return sleeping ? bits(sleeping.subarray(width * k, width * (k + 1)), this.bodies) : null;
+  }
+
   /** A coordinate of a particle in a frame. */
   point(frame, i) {
     const [b, k] = this.index[frame];
@@ -281,20 +302,55 @@ export class Recording {
     const part = t1 > t0 ? Math.min(1, Math.max(0, (time - t0) / (t1 - t0))) : 0;
     const [a, b] = [this.poses(before, this.ends[0]), this.poses(after, this.ends[1])];
     const n = this.bodies;
-    const [positions, orientations, velocities] = [new Float32Array(3 * n), new Float32Array(4 * n), new Float32Array(3 * n)];
-    for (let i = 0; i < 3 * n; i++) {
-      positions[i] = a.positions[i] + part * (b.positions[i] - a.positions[i]);
-      velocities[i] = t1 > t0 ? (b.positions[i] - a.positions[i]) / (t1 - t0) : 0;
-    }
+    const [positions, orientations] = [new Float32Array(3 * n), new Float32Array(4 * n)];
+    for (let i = 0; i < 3 * n; i++) positions[i] = a.positions[i] + part * (b.positions[i] - a.positions[i]);
     for (let i = 0; i < 4 * n; i += 4) mix(a.orientations, b.orientations, i, part, orientations);
     const joints = new Map((watch.joints ?? []).map((joint) => [joint, this.jointAt(before, joint)]).filter(([, numbers]) => numbers));
-    const twist = (body) => ({ linear: [...velocities.subarray(3 * body, 3 * body + 3)], angular: t1 > t0 ? spin(a.orientations, b.orientations, 4 * body, t1 - t0) : [0, 0, 0] });
-    const twists = new Map((watch.bodies ?? []).map((body) => [body, twist(body)]));
+    const motion = watch.velocities || watch.bodies?.length ? this.motionAt(before) : null;
+    const twists = new Map((watch.bodies ?? []).map((body) => [body, motion.twist(body)]));
     return {
       count: n, time, steps: null, stats: this.statsOf(before), pace: null, playing: false, failed: false, scene: 0, revision: 0,
-      positions, orientations, velocities, reactions: watch.reactions ? this.reactionsAt(before) : null, contacts: watch.contacts ? this.contactsAt(before) : null, points: this.pointsBetween(before, after, part), joints, twists,
+      positions, orientations, velocities: watch.velocities ? motion.velocities() : null, reactions: watch.reactions ? this.reactionsAt(before) : null, contacts: watch.contacts ? this.contactsAt(before) : null,
+      sleeping: watch.sleeping ? this.sleepingAt(before) : null, points: this.pointsBetween(before, after, part), joints, twists,
     };
   }
+
+  /** How bodies move from a frame to the next one, or to the last one from the frame before it. */
+  motionAt(frame) {
+    const from = Math.max(0, Math.min(frame, this.length - 2));
+    const to = Math.min(from + 1, this.length - 1);
+    const seconds = this.timeOf(to) - this.timeOf(from);
+    const [a, b] = [this.poses(from, this.ends[0]), this.poses(to, this.ends[1])];
+    const rate = (x0, x1) => (seconds > 0 ? (x1 - x0) / seconds : 0);
+    const { bodies } = this.description;
+    return {
+      /** Of the origin of a body, and its spin, as frames of a running simulation have them. */
+      twist: (body) => ({
+        linear: [0, 1, 2].map((i) => rate(a.positions[3 * body + i], b.positions[3 * body + i])),
+        angular: seconds > 0 ? spin(a.orientations, b.orientations, 4 * body, seconds) : [0, 0, 0],
+      }),
+      /** Of all centres of mass. */
+      velocities: () => {
+        const velocities = new Float32Array(3 * this.bodies);
+        const [c0, c1] = [[0, 0, 0], [0, 0, 0]];
+        for (let k = 0; k < this.bodies; k++) {
+          centre(a, k, bodies[k].center, c0);
+          centre(b, k, bodies[k].center, c1);
+          for (let i = 0; i < 3; i++) velocities[3 * k + i] = rate(c0[i], c1[i]);
+        }
+        return velocities;
+      },
+    };
+  }
+}
+
+/** Where a point of a body is. */
+function centre({ positions, orientations }, body, [px, py, pz], out) {
+  const x = orientations[4 * body], y = orientations[4 * body + 1], z = orientations[4 * body + 2], w = orientations[4 * body + 3];
+  const tx = 2 * (y * pz - z * py), ty = 2 * (z * px - x * pz), tz = 2 * (x * py - y * px);
+  out[0] = positions[3 * body] + px + w * tx + y * tz - z * ty;
+  out[1] = positions[3 * body + 1] + py + w * ty + z * tx - x * tz;
+  out[2] = positions[3 * body + 2] + pz + w * tz + x * ty - y * tx;
 }
 
 /** Between two orientations; they are close, so a straight line brought back to length one will do. */

@@ -37,7 +37,7 @@ export class Replay {
     if (!recording.length) { notify('There is no frame in the recording.', 'error'); return; }
     if (!recording.complete) notify('The recording was cut off; what is there is shown.');
     const { description } = recording;
-    view.cannotShow(['sleeping'], 'recordings do not say what sleeps');
+    if (!recording.hasSleeping) view.cannotShow(['sleeping'], 'this recording does not say what sleeps');
     if (!recording.hasForces) view.withoutForces('not in this recording');
     view.describe(description);
     description.ahead = ahead(recording, view);

@@ -49,6 +49,11 @@ export class Scenes {
     find('parameters').replaceChildren(...fields);
   }
 
+  /** Names the scene that runs, whatever was chosen. */
+  settle() {
+    if (this.shown) find('scenes').value = this.shown.registry ? this.shown.name : '';
+  }
+
   field(parameter, value) {
     const { name, unit, meaning, min, max, integer } = parameter;
     const id = `parameter-${name}`;

@@ -32,6 +32,9 @@ export class Stage {
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
     this.controls.addEventListener('change', () => { this.fitDepth(); this.dirty = true; });
+    // what is to be seen as a whole, until somebody turns away from it
+    this.whole = null;
+    this.controls.addEventListener('start', () => { this.whole = null; });
     this.hemisphere = new HemisphereLight();
     this.hemisphere.position.set(0, 0, 1); // z is up
     this.sun = new DirectionalLight('#fff6e8');
@@ -65,9 +68,21 @@ export class Stage {
     if (!width || !height) return;
     this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1));
     this.renderer.setSize(width, height, false);
+    const before = this.camera.aspect;
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
+    this.keepInPicture(before);
     this.dirty = true;
+  }
+
+  /** The picture has become wider or narrower (a telephone is turned, a panel comes up): what was in it stays in it. */
+  keepInPicture(before) {
+    const { aspect, position } = this.camera;
+    if (aspect === before) return;
+    if (this.whole) { this.look(this.whole); return; }
+    const { target } = this.controls;
+    position.sub(target).multiplyScalar(Math.min(1, before) / Math.min(1, aspect)).add(target);
+    this.controls.update();
   }
 
   setTheme(name) {
@@ -141,10 +156,12 @@ export class Stage {
     this.controls.target.copy(LOOK_FROM).multiplyScalar(depth).addScaledVector(across, aside.middle).addScaledVector(up, upward.middle);
     this.camera.position.copy(this.controls.target).addScaledVector(LOOK_FROM, distance);
     this.controls.update();
+    this.whole = lists;
   }
 
   /** Moves camera, light and floor grid along with something. */
   carry(shift) {
+    this.whole = null;
     this.camera.position.add(shift);
     this.controls.target.add(shift);
     this.controls.update();

@@ -9,6 +9,7 @@ import { Inspector } from './inspector.js';
 import { Overlays } from './overlays.js';
 import { Particles } from './particles.js';
 import { Pointer } from './pointer.js';
+import { CONTACT_NUMBERS } from './protocol.js';
 import { Stage } from './stage.js';
 
 const CHART_PERIOD = 18; // ms, of one of them; all are drawn in five times that
@@ -31,16 +32,17 @@ export class View {
       selectJoint: (joint) => this.selectJoint(joint),
       follow: (body) => this.follow(body),
       motor: act.motor,
-      nail: (body) => act.nail(body, this.description.bodies[body].center),
+      nail: (body) => act.nail(body, this.touched?.body === body ? this.touched.point : this.description.bodies[body].center),
       pullNails: act.pullNails,
     }, isLive);
     this.pointer = new Pointer(this.stage, this.overlays, {
-      select: (body) => this.select(body), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
+      select: (body, point) => this.touch(body, point), selectJoint: (joint) => this.selectJoint(joint), follow: (body) => this.follow(body),
       drag: act.drag, dragParticle: act.dragParticle, release: act.release, nail: act.nail, nailParticle: act.nailParticle,
       createParticle: act.createParticle, attachParticle: act.attachParticle, tell: act.tell,
     });
     this.pointer.canDrag = isLive;
     this.selected = { body: null, joint: null };
+    this.touched = null;
     this.followed = null;
     this.history = { times: [], rows: [] };
     [this.chartAt, this.chart, this.chartsDue] = [0, 0, 0];
@@ -136,8 +138,10 @@ export class View {
     this.bodies.paint();
     if (this.bodies.meshes.length) this.stage.scene.add(...this.bodies.meshes);
     this.describeParticles(description);
-    this.pointer.bodies = this.bodies;
+    [this.pointer.bodies, this.pointer.frame] = [this.bodies, null];
+    this.pointer.describe(description.particles ?? [], description.revision ?? 0);
     this.pointer.letGo();
+    this.pointer.mark(null);
     this.inspector.describe(description);
     [this.frame, this.pending] = [null, null];
     this.select(null);
@@ -158,6 +162,7 @@ export class View {
   describeJoints(description) {
     const parts = (of) => JSON.stringify((of?.particles ?? []).map((system) => [system.count, system.lines.length, system.held]));
     if (parts(description) !== parts(this.description)) this.describeParticles(description);
+    this.pointer.describe(description.particles ?? [], description.revision ?? 0);
     this.description = description;
     this.inspector.describe(description);
     this.overlays.describe(description, this.stage.radius);
@@ -167,6 +172,7 @@ export class View {
 
   select(body) {
     this.selected = { body, joint: null };
+    if (this.touched?.body !== body) this.touched = null;
     this.bodies?.select(body);
     this.pieces?.select(body);
     this.overlays.selectedJoint = null;
@@ -174,6 +180,12 @@ export class View {
     find('follow').disabled = body === null && this.followed === null;
     this.watch();
     this.redraw();
+  }
+
+  /** Selects what was touched; where is remembered, for nails of those who have no keyboard. */
+  touch(body, point) {
+    this.select(body);
+    this.touched = body === null ? null : { body, point: point.toArray() };
   }
 
   selectJoint(joint) {
@@ -260,7 +272,7 @@ export class View {
     if (!this.bodies || frame.count !== this.bodies.bodies.length) return;
     const isFirst = this.frame === null;
     this.frame = frame;
-    this.pointer.frame = frame;
+    this.pointer.show(frame);
     this.bodies.place(frame);
     this.bodies.showSleeping(this.overlays.shown.sleeping ? frame.sleeping : null);
     this.pieces?.place(frame);
@@ -279,7 +291,17 @@ export class View {
     find('clock').title = frame.failed ? 'simulated time; the last step left a joint open' : 'simulated time';
     const pace = frame.playing && frame.pace !== null ? `${figure(Math.round(frame.pace * 100) / 100)} × real time` : '';
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
+    this.tellLeftOut(frame);
     this.chartsDue = this.charts.items.length;
+  }
+
+  /** Says how many contacts there was no room for. */
+  tellLeftOut({ contacts, contactsInAll }) {
+    const shown = this.overlays.shown.contacts && contacts ? contacts.length / CONTACT_NUMBERS : 0;
+    const text = shown && contactsInAll > shown ? `the strongest ${shown} of ${contactsInAll} contacts` : '';
+    const box = find('left-out');
+    if (box.textContent === text) return;
+    [box.textContent, box.hidden] = [text, text === ''];
   }
 
   /** The box around bodies and particles; inverted if there are none. */

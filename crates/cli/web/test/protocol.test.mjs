@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { CONTACT_NUMBERS, decodeFrame } from '../src/protocol.js';
+import { CONTACT_NUMBERS, bits, decodeFrame } from '../src/protocol.js';
 import { unpackOrientation } from '../src/quantised.js';
 
 const STEPS = 32767;
@@ -21,7 +21,7 @@ function frameOf({ bodies = 2, sections = [] } = {}) {
   const buffer = new ArrayBuffer(size);
   const view = new DataView(buffer);
   view.setUint8(0, 0x4c);
-  view.setUint8(1, 1);
+  view.setUint8(1, 2);
   view.setUint16(2, 1, true);
   view.setUint32(4, 7, true);
   view.setUint32(8, 3, true);
@@ -85,6 +85,28 @@ function vectorsOf(unit, words) {
   return bytes;
 }
 
+/** Contacts in a box from (1, -1, 3) to (11, -1, 3.0004), with forces in halves of a newton; `all` says how many there were. */
+function contactsOf(all, contacts) {
+  const bytes = new ArrayBuffer(36 + 12 * contacts.length);
+  const view = new DataView(bytes);
+  [all, contacts.length].forEach((x, k) => view.setUint32(4 * k, x, true));
+  [1, -1, 3, 10, 0, 0.0004, 0.5].forEach((x, k) => view.setFloat32(8 + 4 * k, x, true));
+  contacts.forEach(([x, y, z, nu, nv, fu, fv, strength], k) => {
+    const at = 36 + 12 * k;
+    [x, y, z].forEach((word, i) => view.setUint16(at + 2 * i, word, true));
+    [nu, nv, fu, fv].forEach((byte, i) => view.setInt8(at + 6 + i, byte));
+    view.setUint16(at + 10, strength, true);
+  });
+  return bytes;
+}
+
+test('sleeping bodies are bits', () => {
+  assert.deepEqual([...bits(Uint8Array.of(0b10000001, 0b10), 10)], [1, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
+  const asleep = decodeFrame(frameOf({ sections: [[1, two], [8, Uint8Array.of(0b10).buffer]] }));
+  assert.deepEqual([...asleep.sleeping], [0, 1]);
+  assert.equal(decodeFrame(frameOf({ sections: [[1, two], [8, new ArrayBuffer(2)]] })), null);
+});
+
 test('all sections are decoded, and unknown ones are skipped', () => {
   const joint = new ArrayBuffer(4 * 16);
   const numbers = new DataView(joint);
@@ -94,11 +116,18 @@ test('all sections are decoded, and unknown ones are skipped', () => {
   const body = new ArrayBuffer(28);
   new DataView(body).setUint32(0, 1, true);
   new Float32Array(body, 4).set([1, 2, 3, 4, 5, 6]);
-  const sections = [[1, two], [99, new ArrayBuffer(5)], [2, vectorsOf(0.5, [1, -2, 3, 4, 5, 32767])], [3, vectorsOf(2, [1, 2, 3])], [4, new Float32Array(2 * CONTACT_NUMBERS).buffer], [5, joint], [6, body]];
+  const sections = [[1, two], [99, new ArrayBuffer(5)], [2, vectorsOf(0.5, [1, -2, 3, 4, 5, 32767])], [3, vectorsOf(2, [1, 2, 3])], [4, contactsOf(9, [[65535, 0, 32768, 0, 0, 127, 0, 65535], [0, 0, 0, -127, -127, 0, -64, 100]])], [5, joint], [6, body]];
   const frame = decodeFrame(frameOf({ sections }));
   assert.deepEqual([...frame.velocities], [0.5, -1, 1.5, 2, 2.5, 16383.5]);
   assert.deepEqual([...frame.reactions], [2, 4, 6]);
+  assert.equal(frame.contactsInAll, 9);
   assert.equal(frame.contacts.length, 2 * CONTACT_NUMBERS);
+  const near = (from, wanted) => wanted.forEach((x, k) => assert.ok(Math.abs(frame.contacts[from + k] - x) < 1e-3 * Math.max(1, Math.abs(x)), `${frame.contacts[from + k]} instead of ${x}`));
+  near(0, [11, -1, 3.0002, 0, 0, 1, 65535 * 0.5, 0, 0]);
+  // a corner of the square is straight down; the second force is between -y and z
+  near(CONTACT_NUMBERS, [1, -1, 3, 0, 0, -1]);
+  assert.ok(frame.contacts[CONTACT_NUMBERS + 7] < -30 && frame.contacts[CONTACT_NUMBERS + 8] > 30);
+  assert.ok(Math.abs(Math.hypot(...frame.contacts.subarray(CONTACT_NUMBERS + 6, CONTACT_NUMBERS + 9)) - 50) < 1e-3);
   const watched = frame.joints.get(5);
   assert.deepEqual([watched.errorM, watched.errorRad, watched.force, watched.torque, watched.unique], [2, 3, [4, 5, 6], [7, 8, 9], true]);
   assert.deepEqual(watched.coordinates, [{ value: 11, velocity: 12, limit: 13, friction: 14, motor: 15 }]);
@@ -112,6 +141,8 @@ test('what is no frame is refused', () => {
   assert.equal(decodeFrame(frameOf({ bodies: 3, sections: [[1, two]] })), null);
   const whole = frameOf({ sections: [[1, two], [2, vectorsOf(1, [1, 2, 3, 4, 5, 6])]] });
   assert.equal(decodeFrame(frameOf({ sections: [[1, two], [2, vectorsOf(1, [1, 2, 3])]] })), null); // of one body only
+  const cut = contactsOf(9, [[1, 2, 3, 4, 5, 6, 7, 8]]).slice(0, 44);
+  for (const wrong of [cut, new ArrayBuffer(8)]) assert.equal(decodeFrame(frameOf({ sections: [[1, two], [4, wrong]] })), null);
   for (let length = 0; length < whole.byteLength; length++) {
     const cut = decodeFrame(whole.slice(0, length));
     assert.ok(cut === null || cut.positions.length === 6);

@@ -4,8 +4,9 @@ import test from 'node:test';
 import { readRecording } from '../src/recording.js';
 
 // made by the program itself: a recording, and the same run as a table of full numbers
-const { RECORDING, TABLE } = process.env;
-const skip = RECORDING && TABLE ? false : 'RECORDING and TABLE name no files; the Rust tests set them';
+const { RECORDING, TABLE, CLUB, BOXES } = process.env;
+const skip = RECORDING && TABLE && CLUB && BOXES ? false : 'RECORDING, TABLE, CLUB and BOXES name no files; the Rust tests set them';
+const read = (file) => readRecording(new Uint8Array(readFileSync(file)));
 const bytes = skip ? null : new Uint8Array(readFileSync(RECORDING));
 
 function table() {
@@ -88,18 +89,43 @@ test('joints have the angle between their bodies, and forces', { skip }, async (
   assert.ok(turned > 0.1 && turned < 100);
 });
 
+test('velocities are those of centres of mass, and do not end with the recording', { skip }, async () => {
+  const recording = await read(CLUB);
+  const { start, end } = recording;
+  // its origin circles with 2.5 m/s around the centre, which goes straight on
+  for (const time of [start, start + 0.21, start + 0.217, end - 0.001, end, end + 5]) {
+    const { velocities, twists } = recording.at(time, { velocities: true, bodies: [0] });
+    [1, 2, 3].forEach((v, k) => assert.ok(Math.abs(velocities[k] - v) < 0.02, `${velocities} m/s at ${time}`));
+    const { linear, angular } = twists.get(0);
+    assert.ok(Math.abs(angular[2] - 5) < 0.03, `${angular} rad/s at ${time}`);
+    assert.ok(Math.abs(Math.hypot(linear[0] - 1, linear[1] - 2) - 2.5) < 0.02, `${linear} m/s of the origin at ${time}`);
+  }
+  assert.equal(recording.at(end).velocities, null, 'not asked for');
+});
+
+test('what slept sleeps in the recording', { skip }, async () => {
+  const recording = await read(BOXES);
+  assert.equal(recording.hasSleeping, true);
+  const asleep = (time) => recording.at(time, { sleeping: true }).sleeping.reduce((sum, on) => sum + on, 0);
+  const boxes = recording.description.bodies.filter((body) => body.kind === 'dynamic').length;
+  assert.ok(boxes >= 6);
+  assert.equal(asleep(recording.start), 0);
+  assert.equal(asleep(recording.end), boxes);
+  assert.equal(recording.at(recording.end).sleeping, null, 'not asked for');
+});
+
 test('a recording of version 1 is shown without forces', { skip }, async () => {
   const pieces = [Uint8Array.of(0x4c, 0x57, 0x52, 1)];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 4; at < bytes.length;) {
     const end = at + 9 + view.getUint32(at + 1, true);
-    if (!'JC'.includes(String.fromCharCode(bytes[at]))) pieces.push(bytes.subarray(at, end));
+    if (!'JCS'.includes(String.fromCharCode(bytes[at]))) pieces.push(bytes.subarray(at, end));
     at = end;
   }
   const old = await readRecording(new Uint8Array(await new Blob(pieces).arrayBuffer()));
-  assert.equal(old.hasForces, false);
-  const state = old.at(0.5, { joints: [0], bodies: [0], reactions: true, contacts: true });
-  assert.deepEqual([state.joints.size, state.reactions, state.contacts.length], [0, null, 0]);
+  assert.deepEqual([old.hasForces, old.hasSleeping], [false, false]);
+  const state = old.at(0.5, { joints: [0], bodies: [0], reactions: true, contacts: true, sleeping: true });
+  assert.deepEqual([state.joints.size, state.reactions, state.contacts.length, state.sleeping], [0, null, 0, null]);
   assert.ok(Number.isFinite(state.positions[0]) && state.twists.get(0).linear.length === 3);
 });
 

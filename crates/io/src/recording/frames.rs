@@ -113,6 +113,7 @@ pub(super) fn decode(bytes: &[u8], bodies: usize) -> Result<Vec<Frame>, String> 
         joints: Vec::new(),
         particles: Vec::new(),
         contacts: Vec::new(),
+        sleeping: Vec::new(),
     };
     Ok(moments.map(frame).collect())
 }

@@ -10,6 +10,7 @@
 //! | `J` | numbers of the joints at the frames of the last `F`, see `joints.rs` |
 //! | `C` | contacts at the frames of the last `F`, see `contacts.rs` |
 //! | `P` | particles of the frames before it, if there are any |
+//! | `S` | which bodies sleep at the frames of the last `F`, see `sleeping.rs`; not in older recordings |
 //! | `E` | events as JSON: what the engine warned of, and when |
 //! | `Z` | nothing; the recording was completed |
 //!
@@ -29,6 +30,7 @@ mod joints;
 mod points;
 mod quantise;
 mod read;
+mod sleeping;
 mod write;
 
 pub use contacts::{CONTACT_NUMBERS, contact_numbers};
@@ -156,6 +158,8 @@ pub struct Frame {
     pub contacts: Vec<[f32; CONTACT_NUMBERS]>,
     /// Of all particles, system by system.
     pub particles: Vec<DVec3>,
+    /// Which bodies sleep, in the order of the description; nothing in recordings that do not say.
+    pub sleeping: Vec<bool>,
 }
 
 /// Where all particles are, system by system.
@@ -177,6 +181,7 @@ impl Frame {
             joints: joints::numbers(world),
             contacts,
             particles: particle_positions(world).collect(),
+            sleeping: bodies.iter().map(|&id| world.is_asleep(id)).collect(),
         }
     }
 }

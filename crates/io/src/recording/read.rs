@@ -1,6 +1,6 @@
 //! Reading a recording: nothing in the file is believed.
 
-use super::{Description, Event, Frame, MAGIC, OLDEST_VERSION, contacts, frames, joints, points};
+use super::{Description, Event, Frame, MAGIC, OLDEST_VERSION, contacts, frames, joints, points, sleeping};
 use flate2::read::DeflateDecoder;
 use std::fmt;
 use std::io::Read;
@@ -84,13 +84,19 @@ impl Recording {
                 (b'P', Some(_)) => {
                     points::decode(&content, &mut moments).map_err(|problem| wrong(offset, &problem))?;
                 }
+                (b'S', Some(description)) => {
+                    sleeping::decode(&content, description.bodies.len(), &mut moments[last..])
+                        .map_err(|problem| wrong(offset, &problem))?;
+                }
                 (b'E', Some(_)) => {
                     let read: Vec<Event> = serde_json::from_slice(&content)
                         .map_err(|e| wrong(offset, &format!("events are wrong: {e}")))?;
                     events.extend(read);
                 }
                 (b'Z', _) => complete = true,
-                (b'F' | b'J' | b'C' | b'P' | b'E', None) => return Err(wrong(offset, "the description is missing")),
+                (b'F' | b'J' | b'C' | b'P' | b'S' | b'E', None) => {
+                    return Err(wrong(offset, "the description is missing"));
+                }
                 _ => {}
             }
             offset = next;

@@ -1,6 +1,6 @@
 //! Writing a recording while a run goes on.
 
-use super::{BLOCK, Description, Event, Frame, MAGIC, contacts, frames, joints, points};
+use super::{BLOCK, Description, Event, Frame, MAGIC, contacts, frames, joints, points, sleeping};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
@@ -63,6 +63,9 @@ impl<W: Write> Recorder<W> {
             }
             if self.particles > 0 {
                 write_block(&mut self.writer, b'P', &points::encode(&self.pending))?;
+            }
+            if let Some(sleeping) = sleeping::encode(&self.pending, self.bodies) {
+                write_block(&mut self.writer, b'S', &sleeping)?;
             }
             self.pending.clear();
         }

@@ -122,7 +122,7 @@ fn a_recording_of_version_1_is_read() {
     let mut at = 4;
     while at < bytes.len() {
         let end = at + 9 + u32::from_le_bytes(bytes[at + 1..at + 5].try_into().unwrap()) as usize;
-        if !b"JC".contains(&bytes[at]) {
+        if !b"JCS".contains(&bytes[at]) {
             old.extend(&bytes[at..end]);
         }
         at = end;
@@ -131,9 +131,37 @@ fn a_recording_of_version_1_is_read() {
     let read = Recording::read(&old).unwrap();
     assert!(read.complete && read.frames.len() == frames.len());
     assert!(read.frames.iter().all(|frame| frame.joints.is_empty() && frame.contacts.is_empty()));
+    assert!(read.frames.iter().all(|frame| frame.sleeping.is_empty()), "unknown");
     let mut described = serde_json::to_value(&read.description).unwrap();
     described.as_object_mut().unwrap().remove("collides").unwrap();
     assert_eq!(serde_json::from_value::<Description>(described).unwrap().collides, None);
+}
+
+#[test]
+fn a_recording_knows_what_sleeps() {
+    let mut scene = Scene::new("a box that comes to rest, a stone that falls for ever, and more");
+    scene.body(Body::fixed("ground").shape(Geometry::Box { size: [4.0, 4.0, 1.0] }));
+    let block = Geometry::Box { size: [0.5, 0.5, 0.5] };
+    scene.body(Body::new("stone").at([9.0, 0.0, 0.0]).shape(block.clone()));
+    for k in 0..9 {
+        let [x, y] = [f64::from(k % 3) - 1.0, f64::from(k / 3) - 1.0];
+        scene.body(Body::new(format!("box {k}")).at([x, y, 0.76 + 0.2 * f64::from(k)]).shape(block.clone()));
+    }
+    let mut world = World::build(&scene).unwrap();
+    let (mut scratch, mut params) = (Scratch::default(), StepParams::new(1.0 / 60.0));
+    params.sleeping = true;
+    let mut recorder = Recorder::start(Vec::new(), &described(&world)).unwrap();
+    let mut slept: Vec<Vec<bool>> = Vec::new();
+    for _ in 0..200 {
+        step(&mut world, &mut scratch, &params).unwrap();
+        slept.push(world.body_ids().map(|id| world.is_asleep(id)).collect());
+        recorder.frame(Frame::of(&world, Stats::default())).unwrap();
+    }
+    let read = Recording::read(&recorder.finish().unwrap()).unwrap();
+    assert_eq!(read.frames.iter().map(|frame| frame.sleeping.clone()).collect::<Vec<_>>(), slept);
+    let asleep = |frame: usize| slept[frame].iter().filter(|on| **on).count();
+    assert!(asleep(0) == 0 && asleep(199) >= 9, "{} of them sleep in the end", asleep(199));
+    assert!(!slept[199][1], "the stone falls");
 }
 
 #[test]
