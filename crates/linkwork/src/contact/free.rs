@@ -130,16 +130,16 @@ impl Free {
     }
 }
 
-/// Finds where the present velocities lead, four bodies at once.
+/// Finds where the present velocities lead, eight bodies at once.
 pub(super) fn predict_all(states: &mut [Free], h: f64) {
-    for four in states.chunks_mut(LANES) {
-        let each: [&Free; LANES] = std::array::from_fn(|i| &four[i.min(four.len() - 1)]);
+    for eight in states.chunks_mut(LANES) {
+        let each: [&Free; LANES] = std::array::from_fn(|i| &eight[i.min(eight.len() - 1)]);
         let mut q = in_lanes(each.map(|state| state.pose.q.to_array()));
         let mut l = in_lanes(each.map(|state| state.momentum().to_array()));
         let quarter = in_lanes(each.map(|state| (0.25 * h * (state.inv_sqrt * state.inv_sqrt)).to_array()));
         let together = rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
         let (q, l) = (of_lanes(q), of_lanes(l));
-        for (i, state) in four.iter_mut().enumerate() {
+        for (i, state) in eight.iter_mut().enumerate() {
             let (turned, momentum) = match together {
                 true => (DQuat::from_array(q[i]), DVec3::from_array(l[i])),
                 false => {

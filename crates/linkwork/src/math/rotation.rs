@@ -3,7 +3,7 @@
 
 use super::multiply_add;
 use glam::{DQuat, DVec3};
-use wide::f64x4;
+use wide::f64x8;
 
 // π/2 in three parts of which the first two have trailing zeros, so that k·part is exact for moderate k (Cody and Waite).
 const HALF_PI_1: f64 = 1.570_796_326_734_125_6;
@@ -94,68 +94,68 @@ pub(crate) fn rotate_free(q: DQuat, l: DVec3, inverse_inertia: DVec3, h: f64) ->
 }
 
 /// Bodies that are rotated together.
-pub(crate) const LANES: usize = 4;
+pub(crate) const LANES: usize = 8;
 
-/// The numbers of four bodies, one number of all of them to a lane vector.
+/// The numbers of eight bodies, one number of all of them to a lane vector.
 #[inline(always)]
-pub(crate) fn in_lanes<const N: usize>(bodies: [[f64; N]; LANES]) -> [f64x4; N] {
-    std::array::from_fn(|c| f64x4::new(bodies.map(|body| body[c])))
+pub(crate) fn in_lanes<const N: usize>(bodies: [[f64; N]; LANES]) -> [f64x8; N] {
+    std::array::from_fn(|c| f64x8::new(bodies.map(|body| body[c])))
 }
 
 /// Body by body again.
 #[inline(always)]
-pub(crate) fn of_lanes<const N: usize>(lanes: [f64x4; N]) -> [[f64; N]; LANES] {
-    let lanes = lanes.map(f64x4::to_array);
+pub(crate) fn of_lanes<const N: usize>(lanes: [f64x8; N]) -> [[f64; N]; LANES] {
+    let lanes = lanes.map(f64x8::to_array);
     std::array::from_fn(|i| lanes.map(|lane| lane[i]))
 }
 
-/// [`rotate_free`] of four bodies at once: quaternion (x, y, z, w), body angular momentum, `quarter` = h/4 times inverse inertia.
+/// [`rotate_free`] of eight bodies at once: quaternion (x, y, z, w), body angular momentum, `quarter` = h/4 times inverse inertia.
 /// The same bits as one by one. Returns whether no stage turned further than the sine and cosine used here reach;
 /// otherwise the result means nothing.
 #[inline]
-pub(crate) fn rotate_free_lanes(q: &mut [f64x4; 4], l: &mut [f64x4; 3], quarter: &[f64x4; 3]) -> bool {
+pub(crate) fn rotate_free_lanes(q: &mut [f64x8; 4], l: &mut [f64x8; 3], quarter: &[f64x8; 3]) -> bool {
     let double = quarter[2] + quarter[2];
-    let mut widest = f64x4::splat(0.0);
+    let mut widest = f64x8::splat(0.0);
     turn_lanes(q, l, [0, 1, 2], quarter[0], &mut widest);
     turn_lanes(q, l, [1, 2, 0], quarter[1], &mut widest);
     turn_lanes(q, l, [2, 0, 1], double, &mut widest);
     turn_lanes(q, l, [1, 2, 0], quarter[1], &mut widest);
     turn_lanes(q, l, [0, 1, 2], quarter[0], &mut widest);
     let n = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
-    let k = f64x4::splat(1.5) - f64x4::splat(0.5) * n;
+    let k = f64x8::splat(1.5) - f64x8::splat(0.5) * n;
     q.iter_mut().for_each(|part| *part *= k);
     widest.to_array().iter().all(|angle| *angle <= std::f64::consts::FRAC_PI_4)
 }
 
 /// A turn about body axis `axes[0]`, `axes[1]` and `axes[2]` following it in the positive sense.
 #[inline(always)]
-fn turn_lanes(q: &mut [f64x4; 4], l: &mut [f64x4; 3], axes: [usize; 3], k: f64x4, widest: &mut f64x4) {
+fn turn_lanes(q: &mut [f64x8; 4], l: &mut [f64x8; 3], axes: [usize; 3], k: f64x8, widest: &mut f64x8) {
     let [x, y, z] = axes;
     let angle = k * l[x];
     *widest = widest.max(angle.abs());
     let (s, c) = sin_cos_lanes(angle);
-    let (two, one) = (f64x4::splat(2.0), f64x4::splat(1.0));
+    let (two, one) = (f64x8::splat(2.0), f64x8::splat(1.0));
     (l[y], l[z]) = turn_plane_lanes(two * s * c, (-two * s).mul_add(s, one), l[y], l[z]);
     (q[x], q[3]) = turn_plane_lanes(s, c, q[x], q[3]);
     (q[y], q[z]) = turn_plane_lanes(s, c, q[y], q[z]);
 }
 
-/// [`sin_cos_kernel`] of four angles.
+/// [`sin_cos_kernel`] of eight angles.
 #[inline(always)]
-fn sin_cos_lanes(x: f64x4) -> (f64x4, f64x4) {
+fn sin_cos_lanes(x: f64x8) -> (f64x8, f64x8) {
     let z = x * x;
-    let mut s = f64x4::splat(SINE[7]);
-    let mut c = f64x4::splat(COSINE[7]);
+    let mut s = f64x8::splat(SINE[7]);
+    let mut c = f64x8::splat(COSINE[7]);
     for k in (0..7).rev() {
-        s = s.mul_add(z, f64x4::splat(SINE[k]));
-        c = c.mul_add(z, f64x4::splat(COSINE[k]));
+        s = s.mul_add(z, f64x8::splat(SINE[k]));
+        c = c.mul_add(z, f64x8::splat(COSINE[k]));
     }
-    ((x * z).mul_add(s, x), z.mul_add(c, f64x4::splat(1.0)))
+    ((x * z).mul_add(s, x), z.mul_add(c, f64x8::splat(1.0)))
 }
 
-/// [`turn_plane`] of four pairs.
+/// [`turn_plane`] of eight pairs.
 #[inline(always)]
-fn turn_plane_lanes(s: f64x4, c: f64x4, a: f64x4, b: f64x4) -> (f64x4, f64x4) {
+fn turn_plane_lanes(s: f64x8, c: f64x8, a: f64x8, b: f64x8) -> (f64x8, f64x8) {
     (s.mul_add(b, c * a), (-s).mul_add(a, c * b))
 }
 
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn lanes_have_the_bits_of_single_bodies() {
-        let bodies: Vec<(DQuat, DVec3, DVec3)> = (0..4)
+        let bodies: Vec<(DQuat, DVec3, DVec3)> = (0..8)
             .map(|k| {
                 let k = f64::from(k);
                 let l = DVec3::new(0.4 - 0.2 * k, 0.3 * k, 0.5 - 0.1 * k);

@@ -617,7 +617,7 @@ impl Mechanism {
         }
     }
 
-    /// Four bodies at once, the last ones repeated where the mechanism ends.
+    /// Eight bodies at once, the last ones repeated where the mechanism ends.
     fn predict_lanes(&mut self, first: usize, h: f64) {
         let last = self.layout.movable - 1;
         let bodies: [usize; LANES] = std::array::from_fn(|i| (first + i).min(last));
