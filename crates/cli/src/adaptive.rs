@@ -3,7 +3,7 @@
 use crate::args::AdaptiveOptions;
 use crate::failure::Failure;
 use crate::time::{Elapsed, Stopwatch};
-use linkwork::reduced::{Activity, Adaptive, Model};
+use linkwork::reduced::{Activity, Adaptive, Model, would_touch};
 use linkwork::{JointError, StepReport, World};
 use serde::Serialize;
 
@@ -40,6 +40,13 @@ impl AdaptiveRun {
         let tree = Adaptive::of(world, activity).map_err(|error| {
             Failure::usage(format!("{scene}: {error}"), "leave --adaptive out; docs/reduced.md tells what it knows")
         })?;
+        if let Some((a, b)) = would_touch(world) {
+            let name = |id| world.body_name(id).unwrap_or_default().to_owned();
+            let (a, b) = (name(a), name(b));
+            eprintln!(
+                "warning: bodies pass through each other with --adaptive, \"{a}\" and \"{b}\" among them; the ground alone stops them"
+            );
+        }
         Ok(AdaptiveRun { tree, model: Model::of(world), seen: AdaptiveReport::default(), steps: 0 })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! It hangs from a hinge high above the ground, at rest; its last links lie on the ground along +x, and the very last one is held up
 //! and falls. All hinges turn about y. Where the hanging part meets the ground is the origin.
+//! Links touch the ground, not each other.
 
 use glam::{DQuat, DVec3};
 use linkwork::Scene;
@@ -14,6 +15,9 @@ const LENGTH: f64 = 0.2;
 const RADIUS: f64 = 0.02;
 const MASS: f64 = 1.0;
 const FRICTION: f64 = 0.5;
+/// Collision groups: links do not touch each other.
+const GROUND: u32 = 1;
+const LINKS: u32 = 2;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "chain",
@@ -32,7 +36,8 @@ fn chain(values: &Values) -> Scene {
     let lying = values.count("lying").min(links - 1);
     let raised = values.real("raised").to_radians();
     let mut scene = Scene { step: Stepping { dt: 1e-3, duration: 2.0 }, ..Scene::default() };
-    scene.body(Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION)));
+    scene
+        .body(Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).groups(GROUND, LINKS).friction(FRICTION)));
     let hanging = links - lying;
     // by number and not by sums: ten thousand roundings would let the last links sink into the ground
     let pin = |k: usize| match k {
@@ -49,7 +54,8 @@ fn chain(values: &Values) -> Scene {
         let to = from + along * LENGTH;
         let name = format!("link{link}");
         let turn = DQuat::from_rotation_arc(DVec3::Z, along);
-        let shape = Shape::new(Geometry::Capsule { radius: RADIUS, length: LENGTH }).friction(FRICTION);
+        let capsule = Geometry::Capsule { radius: RADIUS, length: LENGTH };
+        let shape = Shape::new(capsule).groups(LINKS, GROUND).friction(FRICTION);
         let body = Body::new(&name).at((from + to) / 2.0).oriented(place::wxyz(turn));
         scene.body(body.with_mass(MASS).placed_shape(shape));
         scene.joint(Joint::hinge(format!("pin{link}"), previous, &name, from, DVec3::Y));

@@ -7,6 +7,9 @@ const MOUSE = [
   ['click', 'selects a body, or a joint where joints are shown'], ['double click', 'follows a body'], ['shift + click', 'nails the point to the world', true],
 ];
 
+/** What goes on while a key is held; other keys act once. */
+const REPEATED = ['.', ',', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
+
 /** `keys` are [key, what it does, action]; `isLive` leaves out what recordings cannot do. */
 export function bindKeys(keys, isLive) {
   document.addEventListener('keydown', (event) => {
@@ -14,7 +17,10 @@ export function bindKeys(keys, isLive) {
     if (event.target.closest?.('input:not([type="range"]):not([type="checkbox"]), select, textarea, dialog')) return;
     const found = keys.find(([key]) => key.split(' or ').includes(event.key === ' ' ? 'space' : event.key.length === 1 ? event.key.toLowerCase() : event.key));
     if (!found) return;
+    // arrows are the slider's that has the focus
+    if (event.target.type === 'range' && event.key.startsWith('Arrow')) return;
     event.preventDefault();
+    if (event.repeat && !REPEATED.includes(event.key)) return;
     if (document.activeElement?.tagName === 'BUTTON') document.activeElement.blur();
     found[2]();
   });

@@ -283,7 +283,10 @@ export class View {
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
-    if (this.metrics.frames % LIGHT_PERIOD === 0) this.stage.keepLit(this.whereMostIs(frame));
+    if (this.metrics.frames % LIGHT_PERIOD === 0) {
+      this.stage.keepLit(this.whereMostIs(frame));
+      this.keepFloorBelow();
+    }
     this.overlays.update(frame);
     this.inspector.update(frame);
     find('clock').textContent = `${frame.time.toFixed(2)} s`;
@@ -293,6 +296,14 @@ export class View {
     if (find('pace').textContent !== pace) find('pace').textContent = pace;
     this.tellLeftOut(frame);
     this.chartsDue = this.charts.items.length;
+  }
+
+  /** Lowers a floor that is only drawn below what has sunk into it, unless that falls far away. */
+  keepFloorBelow() {
+    const { floorHeight, radius } = this.stage;
+    const low = this.bounds().low.z;
+    if (low > floorHeight - 0.01 * radius || low < this.lowestFloor || this.bodies.levelPlane() !== null) return;
+    this.stage.layFloor(low - 0.1 * radius);
   }
 
   /** Says how many contacts there was no room for. */
@@ -331,6 +342,7 @@ export class View {
       lists.push(edges(box));
     }
     this.stage.frameScene(box, floor, lists.some((points) => points.length) ? lists : [edges(box)]);
+    this.lowestFloor = this.stage.floorHeight - 4 * this.stage.radius;
   }
 
   /** The body that is followed, or the middle of those that move: the median of each coordinate, which a few that fly away do not change. */

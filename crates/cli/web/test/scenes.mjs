@@ -13,6 +13,8 @@ const AT_REST = ['crane', 'crane-load', 'excavator', 'pyramid', 'scissor-lift'];
 /** Of thin things less is seen: part of the picture that bodies and particles must have. */
 const THIN = { bead: 0.0015, 'particle-pendulums': 0.0015, 'rope-crane': 0.002, 'double-pendulum': 0.002, peaucellier: 0.002, 'wrecking-ball': 0.002 };
 const STEPS = 15;
+/** What has small steps takes more of them until it has moved, or swung through its lowest point. */
+const MORE_STEPS = { chain: 150, 'spring-mesh': 240 };
 
 const page = await open(ADDRESS, { viewport: { width: 900, height: 460 } });
 await page.waitForFunction(() => window.linkwork.scenes.entries.length > 0);
@@ -22,7 +24,7 @@ for (const name of names) {
   await build(page, name, SMALL[name]);
   const start = await state(page);
   const points = await page.evaluate(() => [...(window.linkwork.view.frame.points ?? [])]);
-  await steps(page, STEPS);
+  await steps(page, MORE_STEPS[name] ?? STEPS);
   const end = await state(page);
   const after = await page.evaluate(() => [...(window.linkwork.view.frame.points ?? [])]);
   assert.ok([...end.positions, ...after].every(Number.isFinite), `${name}: all is somewhere`);
@@ -34,7 +36,7 @@ for (const name of names) {
   });
   if (AT_REST.includes(name)) assert.ok(far < 0.01 * radius, `${name} is at rest, but goes ${far} m`);
   else assert.ok(far > 1e-4 * radius, `${name} moves only ${far} m`);
-  assert.ok(far < 2 * radius, `${name} goes ${far} m in ${STEPS} steps`);
+  assert.ok(far < 2 * radius, `${name} goes ${far} m`);
   assert.ok(low > floor - 0.02 * radius, `${name} sinks to ${low} m into its floor at ${floor} m`);
   assert.ok(sun > 0, `${name} is lit from below`);
   assert.deepEqual([title, chosen], [name, name]);

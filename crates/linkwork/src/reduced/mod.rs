@@ -43,7 +43,7 @@ mod dca;
 pub use dca::divide_and_conquer;
 
 mod adaptive;
-pub use adaptive::{Activity, Adaptive, CannotAdapt, CannotStep, Stepped};
+pub use adaptive::{Activity, Adaptive, CannotAdapt, CannotStep, Stepped, would_touch};
 
 mod impulse;
 pub use impulse::{

@@ -5,7 +5,7 @@ use crate::common::{Random, Run, build, registered, weightless};
 use crate::dense;
 
 use linkwork::glam::DVec3;
-use linkwork::reduced::{self, Activity, Adaptive, CannotAdapt, CannotStep, Data, Model, State};
+use linkwork::reduced::{self, Activity, Adaptive, CannotAdapt, CannotStep, Data, Model, State, would_touch};
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, JointKind, Motor, Scene, Shape, WORLD};
 use linkwork::{Method, Wrench};
 
@@ -462,6 +462,8 @@ fn what_adaptive_dynamics_do_not_know_is_refused_by_name() {
         scene.joint(Joint::ball("second", WORLD, "bar", [1.0, 0.0, 0.3]));
     });
     assert!(text.contains("loop"), "{text}");
+    let text = refused(&|scene: &mut Scene| scene.joints[0].collide = true);
+    assert!(text.contains("\"hinge\"") && text.contains("collide"), "{text}");
     let mut scene = weightless("two");
     scene.body(Body::new("a").with_mass(1.0).with_inertia([1.0; 3]));
     scene.joint(
@@ -472,4 +474,17 @@ fn what_adaptive_dynamics_do_not_know_is_refused_by_name() {
     );
     scene.joints[0].coordinates.push(Coordinate::of("angle_a").limit(Some(-0.1), Some(0.1)));
     assert!(matches!(Adaptive::of(&build(&scene), everything()), Err(CannotAdapt::Unsupported { .. })));
+}
+
+/// Links that would touch each other are told; groups and masks, and joints, keep bodies apart.
+#[test]
+fn bodies_that_would_pass_through_each_other_are_told() {
+    let mut scene = registered("pyramid", &[("base", 2.0)]);
+    let world = build(&scene);
+    let (a, b) = would_touch(&world).expect("boxes");
+    assert_ne!(a, b);
+    scene.collisions = false;
+    assert_eq!(would_touch(&build(&scene)), None);
+    assert_eq!(would_touch(&build(&registered("chain", &[("links", 5.0)]))), None);
+    assert_eq!(would_touch(&build(&falling_bar(0.5, 0.0))), None);
 }

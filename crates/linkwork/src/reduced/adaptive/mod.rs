@@ -18,6 +18,7 @@ mod unilateral;
 mod world;
 
 pub use step::{CannotStep, Stepped};
+pub use world::would_touch;
 
 use super::aba;
 use super::assembly::Assembly;

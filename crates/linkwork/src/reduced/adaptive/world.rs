@@ -4,6 +4,7 @@ use super::ground::{Corner, Plane, corners_of};
 use super::{Activity, Adaptive, CannotAdapt, Limit};
 use crate::body::BodyState;
 use crate::collide::shape::Collider;
+use crate::handle::BodyId;
 use crate::joint::JointState;
 use crate::reduced::kinematics::{State, set_state, state_of};
 use crate::reduced::model::{Model, NONE};
@@ -72,6 +73,35 @@ impl Adaptive {
     }
 }
 
+/// Two bodies that move and would touch each other where they meet, which adaptive dynamics do not know: they would pass through
+/// each other. `None` if groups, masks and joints keep all of them apart.
+pub fn would_touch(world: &World) -> Option<(BodyId, BodyId)> {
+    if !world.collides {
+        return None;
+    }
+    let shapes: Vec<_> = world
+        .bodies
+        .iter()
+        .filter(|(_, body)| body.is_dynamic())
+        .flat_map(|(id, body)| body.colliders.iter().filter(|c| !c.sensor).map(move |c| (id, (c.group, c.mask))))
+        .collect();
+    let mut classes: Vec<(u32, u32)> = shapes.iter().map(|(_, class)| *class).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let meets = |a: (u32, u32), b: (u32, u32)| a.0 & b.1 != 0 && b.0 & a.1 != 0;
+    if !classes.iter().any(|a| classes.iter().any(|b| meets(*a, *b))) {
+        return None;
+    }
+    let jointed: Vec<_> = world.joints.iter().filter_map(|(_, j)| Some((j.a?, j.b?))).collect();
+    let apart: std::collections::BTreeSet<_> = jointed.into_iter().map(|(a, b)| (a.min(b), a.max(b))).collect();
+    shapes.iter().enumerate().find_map(|(k, (a, of_a))| {
+        shapes[k + 1..]
+            .iter()
+            .find(|(b, of_b)| a != b && meets(*of_a, *of_b) && !apart.contains(&(*a.min(b), *a.max(b))))
+            .map(|(b, _)| (*a, *b))
+    })
+}
+
 fn unsupported<T>(what: String) -> Result<T, CannotAdapt> {
     Err(CannotAdapt::Unsupported { what })
 }
@@ -89,6 +119,9 @@ fn refuse_what_is_not_known(world: &World, model: &Model) -> Result<(), CannotAd
             .any(|body| world.bodies.get(body).is_some_and(BodyState::is_dynamic));
         if moves && in_tree.binary_search(&id).is_err() {
             return unsupported(format!("joint \"{}\" closes a loop or couples other joints", joint.name));
+        }
+        if moves && world.collides && joint.description.collide {
+            return unsupported(format!("joint \"{}\" lets its bodies touch each other (collide = true)", joint.name));
         }
     }
     for (_, body) in world.bodies.iter() {
