@@ -18,6 +18,9 @@ use linkwork::{Scratch, World};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+/// Rise of energy in a run by adaptive dynamics that is told.
+const MOST_RISE: f64 = 0.05;
+
 /// Simulates a scene.
 pub fn run(options: &RunOptions) -> Result<(), Failure> {
     if options.html.is_some() {
@@ -205,6 +208,16 @@ fn conclude(report: &Report, end: &End, quiet: bool) -> Result<(), Failure> {
             }
             Ok(())
         }
-        End::Complete => Ok(()),
+        End::Complete => {
+            let rise = report.energy.max_rise_relative;
+            if report.adaptive.is_some() && rise > MOST_RISE && !quiet {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "warning: energy rose by {} % of the kinetic energy; unless forces drive the tree, take a smaller --dt: adaptive steps are explicit",
+                    figure(100.0 * rise)
+                );
+            }
+            Ok(())
+        }
     }
 }

@@ -179,6 +179,14 @@ fn steps_left_to_the_direct_method_are_counted_and_told_once() {
 }
 
 #[test]
+fn adaptive_runs_tell_what_is_wrong_with_them() {
+    linkwork(&["run", "top", "--adaptive", "3"]).exits_with(0).says("energy rose");
+    let pyramid = ["run", "pyramid", "--set", "base=2", "--adaptive", "8", "--duration", "0.05"];
+    linkwork(&pyramid).exits_with(0).says("pass through each other");
+    assert_eq!(linkwork(&["run", "chain", "--adaptive", "8", "--duration", "0.05"]).exits_with(0).stderr, "");
+}
+
+#[test]
 fn a_chain_runs_adaptively_and_the_report_tells_how() {
     let chain = ["run", "chain", "--set", "links=400", "--duration", "0.3", "--adaptive", "24", "--lost", "0.5"];
     let adaptive = linkwork(&with(&chain, &["--report", "-"])).exits_with(0).json();
