@@ -283,10 +283,10 @@ export class View {
       this.overlays.describe(this.description, this.stage.radius);
     }
     if (this.followed !== null) this.carryAlong(frame);
-    if (this.metrics.frames % LIGHT_PERIOD === 0) {
-      this.stage.keepLit(this.whereMostIs(frame));
-      this.keepFloorBelow();
-    }
+    const now = this.metrics.frames % LIGHT_PERIOD === 0;
+    if (now) this.stage.keepLit(this.whereMostIs(frame));
+    // all of every shape now and then, middles at once
+    if (now || isLower(frame.positions, this.stage.floorHeight) || isLower(frame.points, this.stage.floorHeight)) this.keepFloorBelow();
     this.overlays.update(frame);
     this.inspector.update(frame);
     find('clock').textContent = `${frame.time.toFixed(2)} s`;
@@ -359,6 +359,12 @@ export class View {
     if (this.followedAt) this.stage.carry(at.clone().sub(this.followedAt));
     this.followedAt = at;
   }
+}
+
+/** Whether any of these points, three numbers each, is below a height. */
+function isLower(points, height) {
+  for (let k = 2; k < (points?.length ?? 0); k += 3) if (points[k] < height) return true;
+  return false;
 }
 
 /** The middles of a box's edges, and points not quite at its corners: what swings reaches its sides, but hardly the corners. */
