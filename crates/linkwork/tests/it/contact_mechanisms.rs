@@ -150,7 +150,8 @@ fn a_walking_machine_lands_on_its_feet() {
 }
 
 /// MuJoCo 4.0 by `bench/peers/slope.py`: 1.64 to 1.66 and 5.46 to 5.57 m without a load, 1.49 to 1.55 and 5.86 to 6.33 m with 20
-/// times its mass, for steps of 1 to 0.25 ms.
+/// times its mass, for steps of 1 to 0.25 ms. At the scene's own step only: at 0.01 to 0.002 s it is some 10 % ahead under load, and
+/// at 0.001 s it crept instead of running (not looked into, docs/results.md).
 #[test]
 fn a_walking_machine_runs_down_a_slope_as_in_mujoco() {
     for (load, expected) in [(0.0, [-1.65, -5.5]), (20.0, [-1.52, -6.15])] {
