@@ -650,7 +650,6 @@ fn near(a: &Collider, b: &Collider) -> f64 {
     SAME_POINT.min(0.2 * a.bounds.half().max_element().min(b.bounds.half().max_element()))
 }
 
-/// Whether a pair is looked at at all.
 /// The different groups and masks of all colliders.
 fn filter_classes(bodies: &Bodies) -> Vec<(u32, u32)> {
     let mut classes = Vec::new();
@@ -664,10 +663,11 @@ fn filter_classes(bodies: &Bodies) -> Vec<(u32, u32)> {
 }
 
 /// Whether each of two colliders, by group and mask, asks for the other.
-fn filters_agree((group_a, mask_a): (u32, u32), (group_b, mask_b): (u32, u32)) -> bool {
+pub(crate) fn filters_agree((group_a, mask_a): (u32, u32), (group_b, mask_b): (u32, u32)) -> bool {
     group_a & mask_b != 0 && group_b & mask_a != 0
 }
 
+/// Whether a pair is looked at at all.
 fn may_touch(entries: &[Entry], apart: &[(u32, u32)], a: u32, b: u32) -> bool {
     let (ea, eb) = (&entries[a as usize], &entries[b as usize]);
     let (ca, cb) = (&ea.collider, &eb.collider);

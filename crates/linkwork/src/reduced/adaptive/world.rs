@@ -3,6 +3,7 @@
 use super::ground::{Corner, Plane, corners_of};
 use super::{Activity, Adaptive, CannotAdapt, Limit};
 use crate::body::BodyState;
+use crate::collide::filters_agree;
 use crate::collide::shape::Collider;
 use crate::handle::BodyId;
 use crate::joint::JointState;
@@ -88,8 +89,7 @@ pub fn would_touch(world: &World) -> Option<(BodyId, BodyId)> {
     let mut classes: Vec<(u32, u32)> = shapes.iter().map(|(_, class)| *class).collect();
     classes.sort_unstable();
     classes.dedup();
-    let meets = |a: (u32, u32), b: (u32, u32)| a.0 & b.1 != 0 && b.0 & a.1 != 0;
-    if !classes.iter().any(|a| classes.iter().any(|b| meets(*a, *b))) {
+    if !classes.iter().any(|a| classes.iter().any(|b| filters_agree(*a, *b))) {
         return None;
     }
     let jointed: Vec<_> = world.joints.iter().filter_map(|(_, j)| Some((j.a?, j.b?))).collect();
@@ -97,7 +97,7 @@ pub fn would_touch(world: &World) -> Option<(BodyId, BodyId)> {
     shapes.iter().enumerate().find_map(|(k, (a, of_a))| {
         shapes[k + 1..]
             .iter()
-            .find(|(b, of_b)| a != b && meets(*of_a, *of_b) && !apart.contains(&(*a.min(b), *a.max(b))))
+            .find(|(b, of_b)| a != b && filters_agree(*of_a, *of_b) && !apart.contains(&(*a.min(b), *a.max(b))))
             .map(|(b, _)| (*a, *b))
     })
 }
