@@ -295,7 +295,7 @@ pub const CASES: &[Case] = &[
         settings: &[("legs", 12.0), ("load", 20.0), ("ground", 1.0), ("slope", 0.2)],
         dt: 0.02,
         duration: 5.0,
-        targets: &[JointError(1e-6)],
+        targets: &[JointError(1e-6), Overlap(1e-4)],
     },
     Case {
         scene: "crane",
