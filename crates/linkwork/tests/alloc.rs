@@ -4,15 +4,16 @@
 
 use linkwork::glam::DVec3;
 use linkwork::scene::{Body, Geometry, Joint, Scene, Shape};
-use linkwork::{Scratch, StepParams, World, step};
+use linkwork::{Method, Scratch, StepParams, World, step};
 
 /// Allocations of 20 steps after 20 to warm up.
-fn allocations(name: &str, settings: &[(&str, f64)], tolerance: Option<f64>) -> u64 {
+fn allocations(name: &str, settings: &[(&str, f64)], tolerance: Option<f64>, method: Method) -> u64 {
     let entry = linkwork_scenes::find(name).expect("a registered scene");
     let settings: Vec<(String, f64)> = settings.iter().map(|(k, v)| (k.to_string(), *v)).collect();
     let scene = entry.build(&settings).expect("good parameters");
     let mut world = World::build(&scene).expect("a good scene");
-    let (mut scratch, params) = (Scratch::default(), StepParams { tolerance, ..StepParams::new(scene.step.dt) });
+    let (mut scratch, params) =
+        (Scratch::default(), StepParams { tolerance, method, ..StepParams::new(scene.step.dt) });
     let mut run = || {
         for _ in 0..20 {
             step(&mut world, &mut scratch, &params).expect("a step");
@@ -36,7 +37,7 @@ fn a_warm_step_allocates_nothing() {
         ("joints", &[]),
     ];
     for (name, settings) in scenes {
-        assert_eq!(allocations(name, settings, None), 0, "{name}");
+        assert_eq!(allocations(name, settings, None, Method::Direct), 0, "{name}");
     }
 }
 
@@ -45,7 +46,14 @@ fn a_warm_step_under_error_control_allocates_nothing() {
     for (name, tolerance) in
         [("four-bar", 1e-3), ("four-bar", 1e-7), ("double-pendulum", 1e-9), ("joints", 1e-3), ("car", 1e-3)]
     {
-        assert_eq!(allocations(name, &[], Some(tolerance)), 0, "{name} at {tolerance:e}");
+        assert_eq!(allocations(name, &[], Some(tolerance), Method::Direct), 0, "{name} at {tolerance:e}");
+    }
+    for tolerance in [1e-3, 1e-7] {
+        assert_eq!(
+            allocations("star", &[], Some(tolerance), Method::Reduced),
+            0,
+            "in reduced coordinates, {tolerance:e}"
+        );
     }
 }
 

@@ -14,11 +14,11 @@ use crate::report::StepKind;
 use glam::{DQuat, DVec3};
 
 /// From here on the method of order four is cheaper than that of order eight.
-const LOOSE: f64 = 1e-5;
+pub(super) const LOOSE: f64 = 1e-5;
 /// Substeps smaller than this fraction of the step mean that the motion cannot be followed.
 pub(super) const SMALLEST_FRACTION: f64 = 1e-5;
 /// A stage turns no body further than this, rad: explicit stages know nothing of what lies between.
-const MOST_TURN: f64 = 1.0;
+pub(super) const MOST_TURN: f64 = 1.0;
 
 /// Position, orientation and hat velocity of a body, or their rates.
 #[derive(Clone, Copy, Default)]
@@ -40,6 +40,17 @@ impl State {
         }
         sum
     }
+}
+
+/// The next substep of what is left: two equal ones rather than a long one and a sliver.
+pub(super) fn part_of(left: f64, size: f64) -> f64 {
+    if size >= left { left } else { size.min(0.5 * left).max(0.5 * size) }
+}
+
+/// The substep after one that had an error, in units of the tolerance.
+pub(super) fn next_size(attempt: f64, error: f64, order: f64, smallest: f64) -> f64 {
+    let factor = if error > 0.0 { (0.9 * error.powf(-1.0 / order)).clamp(0.2, 4.0) } else { 4.0 };
+    (attempt * if error <= 1.0 { factor } else { factor.min(0.5) }).max(smallest)
 }
 
 #[derive(Default)]
@@ -68,14 +79,11 @@ impl Mechanism {
         self.expect_values(0.0);
         self.slope_into(0, false);
         while done < h * (1.0 - 1e-12) {
-            // two equal substeps rather than a long one and a sliver
-            let left = h - done;
-            let attempt = if size >= left { left } else { size.min(0.5 * left).max(0.5 * size) };
+            let attempt = part_of(h - done, size);
             // turns are counted from the start of the substep: within it no body turns further than a stage may
             self.expect_values(attempt);
             let error = self.runge_kutta(tableau, attempt, tolerance, params.joint_tolerance);
             let fits = error <= 1.0;
-            let factor = if error > 0.0 { (0.9 * error.powf(-1.0 / tableau.order)).clamp(0.2, 4.0) } else { 4.0 };
             if fits || attempt <= SMALLEST_FRACTION * h {
                 missed |= !fits;
                 done += attempt;
@@ -92,11 +100,10 @@ impl Mechanism {
                     }
                     Estimate::FiveThree { .. } => self.slope_into(0, true),
                 }
-                size = attempt * if fits { factor } else { 1.0 };
             } else {
                 self.back_to_start();
-                size = attempt * factor.min(0.5);
             }
+            size = next_size(attempt, error, tableau.order, SMALLEST_FRACTION * h);
         }
         self.substep = size;
         self.remember_impulses(None);

@@ -384,7 +384,7 @@ impl Mechanism {
             self.catch_up(h);
         }
         let swept = self.is_iterative();
-        if !swept && (disturbed || params.tolerance.is_some()) {
+        if !swept && disturbed {
             self.linearise_here(h);
         }
         if disturbed && swept {
@@ -395,11 +395,12 @@ impl Mechanism {
         }
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);
-        if params.tolerance.is_some() && self.method == Method::Reduced {
-            self.left = Some(LeftToDirect::ErrorControl);
-        }
         let mut advance = match params.tolerance {
-            Some(tolerance) => self.controlled_step(h, tolerance, params),
+            Some(tolerance) => self.controlled_in_tree(h, tolerance).unwrap_or_else(|| {
+                self.left = (self.method == Method::Reduced).then_some(LeftToDirect::ErrorControl);
+                self.linearise_here(h);
+                self.controlled_step(h, tolerance, params)
+            }),
             None if self.method == Method::Reduced => self.reduced_or_direct_step(h, params, 0),
             None if swept => self.swept_step(h, params, 0),
             None => self.halving_step(h, params, 0),

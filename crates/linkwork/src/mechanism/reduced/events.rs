@@ -5,7 +5,6 @@ use crate::joint::rows::Row;
 use crate::math::Wrench;
 use crate::mechanism::Mechanism;
 use crate::params::Method;
-use crate::reduced::Motion6;
 use crate::reduced::adaptor;
 use crate::report::LeftToDirect;
 use glam::DVec3;
@@ -62,17 +61,12 @@ impl Mechanism {
         }
         let mut change = tree.generalised(&pushed);
         tree.answer(&mut change);
-        let mut motions: Vec<Motion6> = Vec::with_capacity(pushed.len());
-        let mut found = Vec::with_capacity(pushed.len());
-        for (link, at) in tree.model.links.iter().zip(&tree.data.links) {
-            let carrier = motions.get(link.parent as usize).copied().unwrap_or_default();
-            let mut own = carrier.at(at.r);
-            for rate in link.v as usize..link.v as usize + link.rates as usize {
-                own += tree.data.s[rate] * change[rate];
-            }
-            motions.push(own);
-            found.push((self.layout.bodies[link.body as usize], own.at(at.lever()).v, own.w));
-        }
+        let mut motions = Vec::with_capacity(pushed.len());
+        tree.motions_by(&change, &mut motions);
+        let links = tree.model.links.iter().zip(&tree.data.links).zip(&motions);
+        let mut found: Vec<(u32, DVec3, DVec3)> = links
+            .map(|((link, at), own)| (self.layout.bodies[link.body as usize], own.at(at.lever()).v, own.w))
+            .collect();
         found.sort_by_key(|(slot, ..)| *slot);
         self.tree = Some(tree);
         Some(found)

@@ -12,6 +12,7 @@
 
 mod acting;
 mod contact;
+mod controlled;
 mod events;
 mod response;
 
@@ -74,6 +75,8 @@ pub(super) struct Tree {
     motions: Vec<Motion>,
     /// Where a step among contacts goes.
     ahead: Option<contact::Ahead>,
+    /// For steps that are followed to a tolerance.
+    control: controlled::Control,
 }
 
 impl Mechanism {
@@ -179,6 +182,7 @@ impl Mechanism {
             transmits: false,
             motions: vec![Motion::default(); self.layout.bodies.len()],
             ahead: None,
+            control: controlled::Control::default(),
             data,
             model,
         }
@@ -577,6 +581,19 @@ impl Tree {
     fn transmitted(&self, k: usize) -> crate::reduced::Force6 {
         let at = &self.data.links[k];
         if self.transmits { at.p } else { at.ia.times(at.a) + at.p }
+    }
+
+    /// How links move, each at its own point, by rates at the present columns, those outside standing still.
+    fn motions_by(&self, rates: &[f64], motions: &mut Vec<crate::reduced::Motion6>) {
+        motions.clear();
+        for (link, at) in self.model.links.iter().zip(&self.data.links) {
+            let carrier = motions.get(link.parent as usize).copied().unwrap_or_default();
+            let mut own = carrier.at(at.r);
+            for rate in link.v as usize..link.v as usize + link.rates as usize {
+                own += self.data.s[rate] * rates[rate];
+            }
+            motions.push(own);
+        }
     }
 
     /// Sum of the external forces, and of their torques about the common centre of mass.
