@@ -55,6 +55,11 @@ pub struct Stages {
     pub solve: f64,
     /// Prediction of poses.
     pub predict: f64,
+    /// Finding what touches.
+    pub collide: f64,
+    /// Solving contacts, without what the joints of machines among them take. Of steps by several threads it is what remains of
+    /// the time that passes, and little.
+    pub contact: f64,
     /// Everything else.
     pub other: f64,
 }
@@ -382,6 +387,14 @@ impl StageTimer {
         self.since = clock.map_or(0.0, |now| now());
     }
 
+    /// Forgets the time since the last lap: others took it.
+    #[inline]
+    pub fn resume(&mut self) {
+        if let Some(clock) = self.clock {
+            self.since = clock();
+        }
+    }
+
     #[inline]
     pub fn lap(&mut self, stage: fn(&mut Stages) -> &mut f64) {
         if let Some(clock) = self.clock {
@@ -398,6 +411,12 @@ impl Stages {
         self.factor += other.factor;
         self.solve += other.solve;
         self.predict += other.predict;
+        self.collide += other.collide;
+        self.contact += other.contact;
         self.other += other.other;
+    }
+
+    pub(crate) fn sum(&self) -> f64 {
+        self.assemble + self.factor + self.solve + self.predict + self.collide + self.contact + self.other
     }
 }

@@ -9,7 +9,7 @@ use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each};
 use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple;
-use crate::report::StepReport;
+use crate::report::{StageTimer, StepReport};
 use crate::world::World;
 use std::sync::Arc;
 
@@ -122,10 +122,13 @@ impl Round<'_> {
         let Scratch { mechanisms, free, contacts, .. } = scratch;
 
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
+        let mut timer = StageTimer::default();
+        timer.start(params.clock);
         contacts.find(world, mechanisms, free, active, h);
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, free, active);
         }
+        timer.lap(|s| &mut s.collide);
         let (bodies, joints, gravity) = (&world.bodies, &world.joints, world.gravity);
         let many = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() > MANY;
         for_each(mechanisms, many, |k, mechanism| {
@@ -137,6 +140,7 @@ impl Round<'_> {
                 if !contacts.touches(k) {
                     mechanism.advanced = Some(mechanism.advance(h, params, disturbed));
                 }
+                mechanism.timer.lap(|s| &mut s.other);
             }
         });
         for advance in mechanisms.iter().filter_map(|m| m.advanced.as_ref()) {
@@ -146,7 +150,13 @@ impl Round<'_> {
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
         let left = MOST_HALVINGS - self.halvings;
         late.fill(count, free.len(), false);
+        let spent = |mechanisms: &[Mechanism]| mechanisms.iter().map(|m| m.timer.stages.sum()).sum::<f64>();
+        let by_joints = spent(mechanisms);
+        timer.resume();
         let contact = contacts.advance(world, mechanisms, free, params, (self.halvings, left), late);
+        timer.lap(|s| &mut s.contact);
+        timer.stages.contact = (timer.stages.contact - (spent(mechanisms) - by_joints)).max(0.0);
+        report.stages.add(&timer.stages);
         contacts.advances().for_each(|advance| report.add(world, advance, count));
         report.add_contacts(world, &contact);
         let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k];
@@ -163,6 +173,7 @@ impl Round<'_> {
         // 3 the world takes the new state
         let before = (!late.is_empty() && self.halvings == 0).then(|| world.snapshot());
         for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| taken(*k)) {
+            mechanism.timer.resume();
             mechanism.scatter(&mut world.bodies, &mut world.joints, h);
             report.joint_solves += mechanism.take_joint_solves();
             mechanism.timer.lap(|s| &mut s.other);

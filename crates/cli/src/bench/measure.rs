@@ -43,6 +43,10 @@ pub struct StageTimes {
     pub solve: f64,
     /// Prediction of poses.
     pub predict: f64,
+    /// Finding what touches.
+    pub collide: f64,
+    /// Solving contacts.
+    pub contact: f64,
     /// Everything else.
     pub other: f64,
 }
@@ -230,6 +234,8 @@ pub fn measure(
             factor: stage(|s| s.factor),
             solve: stage(|s| s.solve),
             predict: stage(|s| s.predict),
+            collide: stage(|s| s.collide),
+            contact: stage(|s| s.contact),
             other: stage(|s| s.other),
         },
         joint_error_m: first.record.joint_error.0,
@@ -263,6 +269,8 @@ impl Repeat {
         self.stages.factor += stages.factor;
         self.stages.solve += stages.solve;
         self.stages.predict += stages.predict;
+        self.stages.collide += stages.collide;
+        self.stages.contact += stages.contact;
         self.stages.other += stages.other;
     }
 }

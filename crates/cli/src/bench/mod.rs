@@ -129,7 +129,7 @@ fn plan(options: &BenchOptions) -> Result<Vec<Planned>, Failure> {
     Ok(plan)
 }
 
-const HEADER: [&str; 14] = [
+const HEADER: [&str; 16] = [
     "scene",
     "bodies",
     "rows",
@@ -142,6 +142,8 @@ const HEADER: [&str; 14] = [
     "factor",
     "solve",
     "predict",
+    "collide",
+    "contact",
     "other",
     "joint error m",
 ];
@@ -157,6 +159,8 @@ fn as_text(results: &[Measured], verdicts: &[Verdict]) -> String {
             measured.stages_ms.factor,
             measured.stages_ms.solve,
             measured.stages_ms.predict,
+            measured.stages_ms.collide,
+            measured.stages_ms.contact,
             measured.stages_ms.other,
             measured.joint_error_m,
         ];

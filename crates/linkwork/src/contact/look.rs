@@ -5,8 +5,9 @@
 //! targets, points that were not seen before are added, and the contacts are solved once more. It is the modified Newton
 //! iteration that closes the joints, on gaps.
 
+use super::entries::contact_rows;
 use super::solve::aim;
-use super::{Contacts, Island, NONE, contact_rows};
+use super::{Contacts, Island, NONE};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::Motion;
 use crate::math::Placed;

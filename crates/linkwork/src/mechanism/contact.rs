@@ -76,6 +76,7 @@ impl Mechanism {
 
     /// Linearises where the step begins.
     pub(crate) fn begin_contact(&mut self, h: f64) {
+        self.timer.resume();
         self.halvings = 0;
         self.force_sum.fill(0.0);
         self.bounded.force_sum.fill(0.0);
@@ -120,6 +121,7 @@ impl Mechanism {
 
     /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
     pub(crate) fn kick_in_contact(&mut self, h: f64) {
+        self.timer.resume();
         if self.contact.in_tree {
             return self.kick_in_tree(h);
         }
@@ -402,6 +404,7 @@ impl Mechanism {
 
     /// Finds where the impulses that were pushed lead with the joints closed; `None` if they cannot be closed so.
     pub(crate) fn predict_contact(&mut self, h: f64, params: &StepParams) -> Option<u32> {
+        self.timer.resume();
         if self.contact.in_tree {
             return self.predict_in_tree(h, params);
         }
@@ -434,6 +437,7 @@ impl Mechanism {
         iterations: Option<u32>,
         supported: bool,
     ) -> Advance {
+        self.timer.resume();
         let mut advance = match iterations {
             Some(iterations) if self.contact.in_tree => {
                 self.move_in_tree(h, params, supported);

@@ -222,6 +222,7 @@ impl Mechanism {
         mean: &[Hat],
         impulses: &[f64],
     ) -> Option<u32> {
+        self.timer.resume();
         self.u.copy_from_slice(mean);
         self.impulse.copy_from_slice(&self.contact.kicked_impulse);
         self.impulse.iter_mut().zip(impulses).for_each(|(p, d)| *p += d);
@@ -286,6 +287,7 @@ impl Mechanism {
         end: &[Hat],
         supported: bool,
     ) -> Advance {
+        self.timer.resume();
         let Some(iterations) = iterations else {
             return self.finish_contact(h, params, None, supported);
         };
