@@ -12,6 +12,7 @@ pub(crate) struct BroadPhase {
     tree: BoxTree,
     /// By collider; `None` for planes, which are near everything.
     pub fat: Vec<Option<Bounds>>,
+    planes: Vec<u32>,
     moved: Vec<u32>,
     /// By collider: whether it is among those moved.
     is_moved: Vec<bool>,
@@ -33,6 +34,7 @@ impl BroadPhase {
         }
         self.is_moved.clear();
         self.is_moved.resize(fat.len(), false);
+        self.planes = (0..fat.len() as u32).filter(|&k| fat[k as usize].is_none()).collect();
         self.fat = fat;
         self.moved.clear();
         // new colliders are not where they belong yet
@@ -95,6 +97,12 @@ impl BroadPhase {
             self.is_moved[collider as usize] = false;
         }
         self.moved.clear();
+    }
+
+    /// Calls `found` with every collider whose fat box overlaps, and with all planes, in no particular order.
+    pub fn each_near(&self, bounds: &Bounds, mut found: impl FnMut(u32)) {
+        self.planes.iter().for_each(|&plane| found(plane));
+        self.tree.visit(bounds, found);
     }
 
     fn overlap(&self, a: u32, b: u32) -> bool {

@@ -154,6 +154,12 @@ impl Entry {
     fn slot(&self) -> u32 {
         self.body.slot() as u32
     }
+
+    /// The box around it; none of a plane.
+    fn bounds(&self) -> Option<Bounds> {
+        let bounded = !matches!(self.collider.form, shape::Form::Plane);
+        bounded.then(|| self.collider.bounds.placed(&self.place.r, self.place.x))
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -202,6 +208,8 @@ pub(crate) struct Collisions {
     broad: BroadPhase,
     synced: Option<u64>,
     look_anew: bool,
+    /// Pairs by their second collider, if somebody has asked: the first of each collider, and the pairs.
+    by_second: Option<(Vec<u32>, Vec<u32>)>,
     // working memory
     finders: Vec<Finder>,
     old: Vec<Manifold>,
@@ -292,6 +300,7 @@ impl Collisions {
         }
         let (entries, apart) = (&self.entries, &self.apart);
         self.pairs.retain(|p| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b));
+        self.by_second = None;
         self.broad.reset(fat);
         self.look_anew = true;
     }
@@ -315,13 +324,19 @@ impl Collisions {
         touches
     }
 
-    pub fn pair_count(&self) -> usize {
-        self.pairs.len()
+    /// Calls `visit` with the number of every pair of a collider.
+    pub fn each_pair_of(&mut self, collider: u32, mut visit: impl FnMut(u32)) {
+        let pairs = &self.pairs;
+        let (first, seconds) = self.by_second.get_or_insert_with(|| by_second(pairs, self.entries.len()));
+        let begin = pairs.partition_point(|p| p.a < collider);
+        (begin..pairs.len()).take_while(|&k| pairs[k].a == collider).for_each(|k| visit(k as u32));
+        let range = first[collider as usize] as usize..first[collider as usize + 1] as usize;
+        seconds[range].iter().for_each(|&k| visit(k));
     }
 
     /// The k-th pair, without points, if it was found to be out of reach and is no sensor's.
-    pub fn pair_out_of_reach(&self, k: usize) -> Option<Manifold> {
-        let pair = &self.pairs[k];
+    pub fn pair_out_of_reach(&self, k: u32) -> Option<Manifold> {
+        let pair = &self.pairs[k as usize];
         (pair.count == 0 && !pair.sensor).then(|| Manifold {
             a: self.entries[pair.a as usize].slot(),
             b: self.entries[pair.b as usize].slot(),
@@ -395,8 +410,7 @@ impl Collisions {
                 entry.place = Place { x: placed.x + placed.r * c.position, r: placed.r * c.turn };
                 entry.path += if step.is_finite() { step } else { 0.0 };
             }
-            if !matches!(c.form, shape::Form::Plane) {
-                let bounds = c.bounds.placed(&entry.place.r, entry.place.x);
+            if let Some(bounds) = entry.bounds() {
                 let margin = MARGIN.min(0.25 * c.bounds.half().max_element()) + 2.0 * h * speed;
                 let margin = if entry.kind == BodyKind::Static { 1e-3 } else { margin };
                 self.broad.place(i as u32, &bounds.grown(reach), margin);
@@ -408,6 +422,7 @@ impl Collisions {
         if !self.broad.has_moved() && !self.look_anew {
             return;
         }
+        self.by_second = None;
         let broad = &self.broad;
         self.pairs.retain(|p| broad.keeps(p.a, p.b));
         self.fresh.clear();
@@ -665,6 +680,21 @@ fn filter_classes(bodies: &Bodies) -> Vec<(u32, u32)> {
 /// Whether each of two colliders, by group and mask, asks for the other.
 pub(crate) fn filters_agree((group_a, mask_a): (u32, u32), (group_b, mask_b): (u32, u32)) -> bool {
     group_a & mask_b != 0 && group_b & mask_a != 0
+}
+
+/// Of each collider (and one more) where its pairs begin in the list that follows: pairs by their second collider.
+fn by_second(pairs: &[Pair], colliders: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut first = vec![0_u32; colliders + 1];
+    pairs.iter().for_each(|p| first[p.b as usize + 1] += 1);
+    (0..colliders).for_each(|k| first[k + 1] += first[k]);
+    let mut next = first.clone();
+    let mut list = vec![0; pairs.len()];
+    for (k, pair) in pairs.iter().enumerate() {
+        let place = &mut next[pair.b as usize];
+        list[*place as usize] = k as u32;
+        *place += 1;
+    }
+    (first, list)
 }
 
 /// Whether a pair is looked at at all.

@@ -326,34 +326,34 @@ fn ray_triangle([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64
 
 impl super::Collisions {
     /// What a collider meets on a straight way, of all that it has no contact points with.
-    pub fn met_on_the_way(&self, collider: u32, way: DVec3) -> Vec<u32> {
+    pub fn met_on_the_way(&mut self, collider: u32, way: DVec3) -> Vec<u32> {
+        let mut near = Vec::new();
+        if let Some(bounds) = self.entries[collider as usize].bounds() {
+            let ahead = Bounds { low: bounds.low + way.min(DVec3::ZERO), high: bounds.high + way.max(DVec3::ZERO) };
+            self.broad.each_near(&ahead, |other| near.push(other));
+        }
+        let mut known: Vec<u32> = vec![collider];
+        let mut pairs = Vec::new();
+        self.each_pair_of(collider, |k| pairs.push(k));
+        for pair in pairs.iter().map(|&k| &self.pairs[k as usize]).filter(|p| p.count > 0) {
+            known.push(if pair.a == collider { pair.b } else { pair.a });
+        }
+        near.retain(|k| !known.contains(k));
+        near.sort_unstable();
         let own = &self.entries[collider as usize];
         let (Some(moving), Some(towards)) = (own.collider.form.convex(), way.try_normalize()) else {
             return Vec::new();
         };
-        let mut known: Vec<u32> = vec![collider];
-        for pair in self.pairs.iter().filter(|p| p.count > 0) {
-            match (pair.a == collider, pair.b == collider) {
-                (true, _) => known.push(pair.b),
-                (_, true) => known.push(pair.a),
-                _ => {}
-            }
-        }
         let mut work = Workspace::default();
-        // the sweep is about the centre of the body, which may lie as far from the collider's
-        let grown = |c: &Collider| Collider { sweep: 2.0 * (c.sweep + own.collider.sweep), ..c.clone() };
-        let others = (0..self.entries.len() as u32).filter(|k| !known.contains(k));
-        others
-            .filter(|&k| {
-                let other = &self.entries[k as usize];
-                !own.collider.sensor
-                    && !other.collider.sensor
-                    && super::may_touch(&self.entries, &self.apart, collider, k)
-                    && passes(own.place.x, towards, way.length(), other.place.x, &grown(&other.collider))
-                    && cast(&other.collider.form, &other.place, &moving, &own.place, towards, way.length(), &mut work)
-                        .is_some()
-            })
-            .collect()
+        near.retain(|&k| {
+            let other = &self.entries[k as usize];
+            !own.collider.sensor
+                && !other.collider.sensor
+                && super::may_touch(&self.entries, &self.apart, collider, k)
+                && cast(&other.collider.form, &other.place, &moving, &own.place, towards, way.length(), &mut work)
+                    .is_some()
+        });
+        near
     }
 }
 

@@ -237,13 +237,17 @@ impl Contacts {
             return false;
         }
         self.thrown.sort_unstable();
+        self.thrown.dedup();
         let mut any = false;
-        for k in 0..world.collisions.pair_count() {
+        let mut pairs = std::mem::take(&mut self.thrown_pairs);
+        pairs.clear();
+        for &collider in &self.thrown {
+            world.collisions.each_pair_of(collider, |k| pairs.push(k));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        for &k in &pairs {
             let Some(pair) = world.collisions.pair_out_of_reach(k) else { continue };
-            let hit = [pair.collider_a, pair.collider_b].iter().any(|c| self.thrown.binary_search(c).is_ok());
-            if !hit {
-                continue;
-            }
             let end = |slot: u32| match self.is_in(island, slot) {
                 true => self.end(world, mechanisms, slot, h),
                 false => flown(world, slot, h),
@@ -255,6 +259,7 @@ impl Contacts {
                 any = true;
             }
         }
+        self.thrown_pairs = pairs;
         for k in 0..self.thrown.len() {
             any |= self.meets_on_its_way(island, world, mechanisms, self.thrown[k], h);
         }
@@ -265,7 +270,7 @@ impl Contacts {
     fn meets_on_its_way(
         &mut self,
         island: &Island,
-        world: &World,
+        world: &mut World,
         mechanisms: &[Mechanism],
         collider: u32,
         h: f64,

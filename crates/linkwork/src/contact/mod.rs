@@ -176,6 +176,7 @@ pub(crate) struct Contacts {
     /// By slot: speed that a body turned out to be given within the step, faster than its reach allows for.
     pushes: Vec<f64>,
     thrown: Vec<u32>,
+    thrown_pairs: Vec<u32>,
     /// Units of other islands, or of none, that a thrown body meets.
     hit: Vec<u32>,
     bounces: Bounces,
