@@ -124,7 +124,7 @@ impl Round<'_> {
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         let mut timer = StageTimer::default();
         timer.start(params.clock);
-        contacts.find(world, mechanisms, free, active, h);
+        contacts.find(world, mechanisms, free, active, h, self.halvings > 0);
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, free, active);
         }

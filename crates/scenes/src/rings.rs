@@ -1,6 +1,6 @@
 //! Weinstein's rings: loops of six capsules fall down a forest of poles.
 //!
-//! 25 poles stand in a square. Rings hang around them, one above the other, a little off the middle; each is a hexagon of
+//! Poles (25 if nothing is said) stand in a square. Rings hang around them, one above the other, a little off the middle; each is a hexagon of
 //! capsules joined by ball joints, a closed loop of 18 rows on 36 freedoms. Neighbours in a ring do not collide.
 //! (Weinstein, Teran, Fedkiw 2006, figure 6.)
 
@@ -12,7 +12,6 @@ use crate::Entry;
 use crate::parameters::{Parameter, Values};
 use crate::place::{Seeded, wxyz};
 
-const POLES_A_SIDE: usize = 5;
 const POLE_SPACING: f64 = 1.2;
 const POLE_RADIUS: f64 = 0.1;
 const POLE_HEIGHT: f64 = 3.0;
@@ -26,16 +25,20 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "rings",
     collides: true,
     summary: "Rings of six jointed capsules fall down poles and pile up.",
-    parameters: &[Parameter::count("rings", 360.0, 1.0, 5000.0, "number of rings, shared among 25 poles")],
+    parameters: &[
+        Parameter::count("rings", 360.0, 1.0, 5000.0, "number of rings, shared among the poles"),
+        Parameter::count("poles", 5.0, 1.0, 50.0, "poles on a side of the square in which they stand"),
+    ],
     build: |values| Ok(rings(values)),
 };
 
 fn rings(values: &Values) -> Scene {
     let mut scene = Scene { step: Stepping { dt: 1.0 / 60.0, duration: 10.0 }, ..Scene::default() };
-    let poles = POLES_A_SIDE * POLES_A_SIDE;
+    let a_side = values.count("poles");
+    let poles = a_side * a_side;
     let foot = |pole: usize| {
-        let along = |k: usize| (k as f64 - 0.5 * (POLES_A_SIDE - 1) as f64) * POLE_SPACING;
-        DVec3::new(along(pole % POLES_A_SIDE), along(pole / POLES_A_SIDE), 0.0)
+        let along = |k: usize| (k as f64 - 0.5 * (a_side - 1) as f64) * POLE_SPACING;
+        DVec3::new(along(pole % a_side), along(pole / a_side), 0.0)
     };
     let mut ground = Body::fixed("ground").placed_shape(Shape::new(Geometry::Plane).friction(FRICTION));
     for pole in 0..poles {

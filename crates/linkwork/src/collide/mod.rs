@@ -52,6 +52,8 @@ pub(crate) struct PlacedBody {
     pub w: DVec3,
     /// Speed that it is known to be given within the step, m/s.
     pub pushed: f64,
+    /// Whether it stands where it is while others take smaller steps: it has taken its own, or does not move by itself.
+    pub waits: bool,
 }
 
 /// A contact point, in the world.
@@ -401,7 +403,7 @@ impl Collisions {
             let speed = (body.v.length() + body.w.length() * c.sweep).max(body.pushed);
             let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
             let step = track.moved + track.turned * c.sweep;
-            if step == 0.0 && reach == entry.reach {
+            if step == 0.0 && (reach == entry.reach || body.waits) {
                 continue;
             }
             entry.reach = reach;
@@ -564,11 +566,18 @@ impl Looks<'_> {
             let reach = if pair.sensor { 0.0 } else { ea.reach + eb.reach };
             let before = pair.first as usize..(pair.first + pair.count) as usize;
             (pair.first, pair.count) = (manifolds.len() as u32, 0);
+            let (body_a, body_b) = (&bodies[ea.body.slot()], &bodies[eb.body.slot()]);
+            if body_a.waits && body_b.waits && !pair.sensor {
+                // what they did in their own step stays known
+                let known = old.get(before).unwrap_or(&[]);
+                manifolds.extend_from_slice(known);
+                pair.count = known.len() as u32;
+                continue;
+            }
             if pair.separation - (path - pair.path) > reach {
                 continue;
             }
-            let (body_a, body_b) = (&bodies[ea.body.slot()], &bodies[eb.body.slot()]);
-            let known = old.get(before.clone()).unwrap_or(&[]);
+            let known = old.get(before).unwrap_or(&[]);
             if !known.is_empty() && pair.is_still(path, reach) {
                 manifolds.extend(known.iter().map(|manifold| Manifold {
                     // numbers may have changed with other bodies

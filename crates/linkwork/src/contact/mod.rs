@@ -186,8 +186,16 @@ pub(crate) struct Contacts {
 
 impl Contacts {
     /// Finds what touches within a step of `h`, and the islands of what is active; the rest stands still. `free` are the
-    /// slots of bodies without joints.
-    pub fn find(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &Active, h: f64) {
+    /// slots of bodies without joints. `is_part`: the step is a part of one that the rest has taken.
+    pub fn find(
+        &mut self,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        free: &[u32],
+        active: &Active,
+        h: f64,
+        is_part: bool,
+    ) {
         self.count = 0;
         self.states.clear();
         self.advances.clear();
@@ -198,11 +206,12 @@ impl Contacts {
         let slots = bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
         self.placed.clear();
         self.placed.resize(slots, PlacedBody::default());
-        for (id, b) in bodies.iter() {
-            let pushed = self.pushes.get(id.slot()).copied().unwrap_or(0.0);
-            self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed };
-        }
         self.number_units(slots, mechanisms, free, active);
+        for (id, b) in bodies.iter() {
+            let (pushed, waits) =
+                (self.pushes.get(id.slot()).copied().unwrap_or(0.0), is_part && self.unit[id.slot()] == NONE);
+            self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, waits };
+        }
         for (id, _) in bodies.iter().filter(|(_, b)| b.push_by_particles().is_some()) {
             if let Some(carried) = self.carried.get_mut(self.unit[id.slot()] as usize) {
                 *carried = true;

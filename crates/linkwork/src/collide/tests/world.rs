@@ -12,7 +12,9 @@ const H: f64 = 1.0 / 60.0;
 const G: f64 = 9.81;
 
 fn placed(world: &World) -> Vec<PlacedBody> {
-    let of = |slot: usize| world.bodies.at(slot).map(|b| PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed: 0.0 });
+    let of = |slot: usize| {
+        world.bodies.at(slot).map(|b| PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, ..PlacedBody::default() })
+    };
     (0..world.bodies.len()).map(|slot| of(slot).unwrap_or_default()).collect()
 }
 
