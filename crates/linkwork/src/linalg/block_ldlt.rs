@@ -7,7 +7,9 @@
 //! Right-looking; the targets of all updates are a flat list made once, so that no index is searched in a step.
 
 use super::BlockPattern;
-use super::kernels::{PanelKernel, UpdateKernel, invert_dropping, panel_kernel, update_kernel, with_size};
+use super::kernels::{
+    PanelKernel, UpdateKernel, fused_update_kernel, invert_dropping, panel_kernel, update_kernel, with_size,
+};
 use super::ordering::elimination_tree;
 use crate::math::multiply_add;
 use wide::{f64x4, f64x8};
@@ -102,6 +104,15 @@ pub(crate) fn cost(sizes: &[u8], structure: &[Vec<u32>]) -> Cost {
 impl BlockLdlt {
     /// Lays out the factor of a pattern in elimination order, given its symbolic structure.
     pub fn new(sizes: &[u8], structure: &[Vec<u32>]) -> BlockLdlt {
+        BlockLdlt::with_kernels(sizes, structure, update_kernel)
+    }
+
+    /// The same for a matrix that is positive definite, where rounding makes no pivot of nothing.
+    pub fn definite(sizes: &[u8], structure: &[Vec<u32>]) -> BlockLdlt {
+        BlockLdlt::with_kernels(sizes, structure, fused_update_kernel)
+    }
+
+    fn with_kernels(sizes: &[u8], structure: &[Vec<u32>], kernel: fn(u8, u8, u8) -> UpdateKernel) -> BlockLdlt {
         let n = sizes.len();
         let mut first_row = vec![0_u32; n + 1];
         for k in 0..n {
@@ -143,11 +154,11 @@ impl BlockLdlt {
             dropped: vec![false; first_row[n] as usize],
             dropped_count: 0,
         };
-        factor.list_updates();
+        factor.list_updates(kernel);
         factor
     }
 
-    fn list_updates(&mut self) {
+    fn list_updates(&mut self, kernel: fn(u8, u8, u8) -> UpdateKernel) {
         for j in 0..self.columns.len() {
             let column = self.columns[j];
             let start = self.updates.len() as u32;
@@ -160,7 +171,7 @@ impl BlockLdlt {
                         target,
                         l: bi.tile,
                         bt: bk.tile,
-                        kernel: update_kernel(bi.size, column.size, bk.size),
+                        kernel: kernel(bi.size, column.size, bk.size),
                     });
                 }
             }
@@ -278,6 +289,42 @@ impl BlockLdlt {
         *xj = rest;
     }
 
+    /// Replaces `x` by L⁻¹x, eight at a time: a vector that is mostly zero touches few columns.
+    pub fn go_ahead(&self, x: &mut [f64x8]) {
+        for c in &self.columns {
+            with_size!(c.size, M => {
+                let row = c.row as usize;
+                let xj: [f64x8; M] = std::array::from_fn(|k| x[row + k]);
+                if xj != [f64x8::ZERO; M] {
+                    self.take_out_lanes::<M, f64, f64x8>(c, &self.values, &xj, x);
+                }
+            });
+        }
+    }
+
+    /// aᵀD⁻¹b of vectors that have been through [`BlockLdlt::go_ahead`].
+    pub fn inner(&self, a: &[f64x8], b: &[f64x8]) -> [[f64; 8]; 8] {
+        let mut sums = [f64x8::ZERO; 8];
+        for c in &self.columns {
+            with_size!(c.size, M => {
+                let row = c.row as usize;
+                let left: [f64x8; M] = std::array::from_fn(|k| a[row + k]);
+                let right: [f64x8; M] = std::array::from_fn(|k| b[row + k]);
+                if left == [f64x8::ZERO; M] || right == [f64x8::ZERO; M] {
+                    continue;
+                }
+                let divided = self.divide_lanes::<M, f64, f64x8>(c, &self.values, &right);
+                for k in 0..M {
+                    let ours = left[k].to_array();
+                    for p in 0..8 {
+                        sums[p] = divided[k].mul_add(f64x8::splat(ours[p]), sums[p]);
+                    }
+                }
+            });
+        }
+        sums.map(|s| s.to_array())
+    }
+
     /// The factor, once it is one: D⁻¹ and L.
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -309,6 +356,19 @@ impl BlockLdlt {
         if xj == [X::ZERO; M] {
             return;
         }
+        self.take_out_lanes::<M, V, X>(c, values, &xj, x);
+        x[row..row + M].copy_from_slice(&self.divide_lanes::<M, V, X>(c, values, &xj));
+    }
+
+    /// Takes column j of L out of the rows below.
+    #[inline(always)]
+    fn take_out_lanes<const M: usize, V: Copy + Into<X>, X: Lanes>(
+        &self,
+        c: &Column,
+        values: &[V],
+        xj: &[X; M],
+        x: &mut [X],
+    ) {
         for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
             let tile = values[b.tile as usize..b.tile as usize + b.size as usize * M].as_chunks::<M>().0;
             for (y, line) in x[b.row as usize..b.row as usize + tile.len()].iter_mut().zip(tile) {
@@ -319,6 +379,16 @@ impl BlockLdlt {
                 *y = sum;
             }
         }
+    }
+
+    /// D⁻¹ of a column.
+    #[inline(always)]
+    fn divide_lanes<const M: usize, V: Copy + Into<X>, X: Lanes>(
+        &self,
+        c: &Column,
+        values: &[V],
+        xj: &[X; M],
+    ) -> [X; M] {
         let inverse = values[c.diagonal as usize..c.diagonal as usize + M * M].as_chunks::<M>().0;
         let mut out = [X::ZERO; M];
         for s in 0..M {
@@ -326,7 +396,7 @@ impl BlockLdlt {
                 out[k] = out[k].plus(inverse[s][k].into(), xj[s]);
             }
         }
-        x[row..row + M].copy_from_slice(&out);
+        out
     }
 
     #[inline(always)]

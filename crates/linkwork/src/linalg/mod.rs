@@ -45,6 +45,15 @@ impl Default for Factor {
 impl Factor {
     /// Lays out the factor of a pattern in elimination order.
     pub fn new(pattern: &BlockPattern) -> Factor {
+        Factor::with(pattern, block_ldlt::BlockLdlt::new)
+    }
+
+    /// The same for a matrix that is positive definite.
+    pub fn definite(pattern: &BlockPattern) -> Factor {
+        Factor::with(pattern, block_ldlt::BlockLdlt::definite)
+    }
+
+    fn with(pattern: &BlockPattern, block: fn(&[u8], &[Vec<u32>]) -> block_ldlt::BlockLdlt) -> Factor {
         let structure = block_ldlt::symbolic(pattern);
         let cost = block_ldlt::cost(&pattern.sizes, &structure);
         if cost.flops > SUPERNODAL_FLOPS
@@ -52,7 +61,7 @@ impl Factor {
         {
             return Factor::Supernodal(Box::new(factor));
         }
-        Factor::Block(block_ldlt::BlockLdlt::new(&pattern.sizes, &structure))
+        Factor::Block(block(&pattern.sizes, &structure))
     }
 
     /// Offset in the values of the tile of block row `i`, block column `j`, i ≥ j.

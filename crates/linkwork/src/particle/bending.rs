@@ -9,7 +9,7 @@
 
 use super::force::{Force, Points};
 use super::matrix::Slopes;
-use glam::{DMat3, DVec3};
+use glam::DVec3;
 
 #[derive(Clone, Copy, Debug)]
 struct Hinge {
@@ -103,8 +103,7 @@ impl Force for Hinges {
             let mut far = hinge.k[2] * hinge.k[3];
             let is_weak = hinge.stiffness * far * span < WEAK * at.mass[hinge.who[2] as usize];
             let mut enter = |i: usize, j: usize, product: f64| {
-                let block = DMat3::from_diagonal(DVec3::splat(hinge.stiffness * span * product));
-                slopes.enter(hinge.who[i] as usize, hinge.who[j] as usize, block);
+                slopes.enter_uniform(hinge.who[i] as usize, hinge.who[j] as usize, hinge.stiffness * span * product);
             };
             if !is_weak {
                 enter(3, 2, far);

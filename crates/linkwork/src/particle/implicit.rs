@@ -24,6 +24,7 @@
 
 use super::coarse::Coarse;
 use super::direct::Direct;
+use super::force::outer;
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
 use super::packed::Packed;
@@ -31,8 +32,10 @@ use super::press::Press;
 use super::rider::Riders;
 use super::solid::Solid;
 use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
+use super::way::start_of_way;
 use super::{Motion, ParticleReport, ParticleSystem};
-use glam::DVec3;
+use crate::collide::parry::Bounds;
+use glam::{DMat3, DVec3};
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -82,34 +85,37 @@ pub(super) enum Hold {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Grip {
     Stick,
-    /// Slides; friction gives this impulse.
+    /// Slides on a solid that answers; friction gives this impulse.
     Slip(DVec3),
-}
-
-impl Grip {
-    fn friction(&self) -> Option<DVec3> {
-        match self {
-            Grip::Stick => None,
-            Grip::Slip(friction) => Some(*friction),
-        }
-    }
+    /// Slides on a solid that does not; friction is this times the velocity of sliding, kg, which no guess can turn round.
+    Drag(f64),
 }
 
 impl Hold {
     /// Impulse of friction on a particle that slides.
     pub fn friction(&self) -> DVec3 {
         match self {
-            Hold::Contact { grip, .. } => grip.friction().unwrap_or(DVec3::ZERO),
+            Hold::Contact { grip: Grip::Slip(friction), .. } => *friction,
             _ => DVec3::ZERO,
+        }
+    }
+
+    /// Puts friction that grows with sliding into the system of the step, or takes it out with the sign −1.
+    fn enter(&self, i: usize, matrix: &mut BlockMatrix, right: &mut [DVec3], sign: f64) {
+        right[i] += self.friction() * sign;
+        if let Hold::Contact { grip: Grip::Drag(drag), normal, given, .. } = self {
+            let drag = drag * sign;
+            matrix.diagonal[i] += (DMat3::IDENTITY - outer(*normal, *normal)) * drag;
+            right[i] += (*given - *normal * normal.dot(*given)) * drag;
         }
     }
 }
 
-/// A contact that held: the solid's key, or `NONE`, and the friction that it slid with.
+/// A contact that held: the solid's key, or `NONE`, and the drag that it slid with, zero if it stuck.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     solid: u32,
-    friction: Option<DVec3>,
+    drag: f64,
 }
 
 /// Working memory and what is remembered from step to step.
@@ -124,6 +130,10 @@ pub(super) struct Implicit {
     pub packed: Packed,
     /// Faces of cloth that solids may press.
     pub presses: Vec<Press>,
+    /// Contacts that were let go in this step, by particle.
+    pub let_go: Vec<bool>,
+    /// The drag that sliding contacts were last found to have, by particle, kg.
+    pub drags: Vec<f64>,
     /// Contacts that held at the end of the last step, by particle.
     pub held: Vec<Held>,
 }
@@ -140,16 +150,21 @@ const NONE: u32 = u32::MAX;
 const MOST_ITERATIONS: usize = 400;
 /// Solves to find out which contacts hold.
 const MOST_ROUNDS: usize = 4;
-/// Solves to find out which contacts slide; the next step goes on with what was found.
-const GRIP_ROUNDS: usize = 2;
 /// One change in so many contacts does not call for another solve.
 const FEW: usize = 50;
+const FEW_LATER: usize = 10;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
 /// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
 const BEYOND: f64 = 0.25;
+/// Energy that does not matter, against what the first solve of a step gained.
+const NEGLIGIBLE: f64 = 0.01;
 /// A solve of which this part would be too much is not followed any further.
 const LEAST_SHARE: f64 = 1.0 / 256.0;
+/// Friction that resists sliding so many times as much as the cloth does is a contact that sticks.
+const STICKY: f64 = 100.0;
+/// Motion that counts as none, m/s.
+const STILL: f64 = 1e-3;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
 
@@ -230,7 +245,11 @@ impl ParticleSystem {
             }
         }
         let held = self.multipliers.total > 0;
-        work.held.resize(n, Held { solid: NONE, friction: None });
+        work.held.resize(n, Held { solid: NONE, drag: 0.0 });
+        work.let_go.clear();
+        work.let_go.resize(n, false);
+        work.drags.clear();
+        work.drags.extend(work.held.iter().map(|held| held.drag));
         let mut v = self.v.clone();
         if !held && !around.solids.is_empty() {
             self.resume_contacts(h, around, &mut holds, &work.held);
@@ -239,6 +258,7 @@ impl ParticleSystem {
         let alone = around.riders.bodies.is_empty();
         let bends_much = !held && alone && self.forces.iter().any(|(_, f)| f.is_in_slopes());
         let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
+        let mut first_gain = None;
         let mut decided = self.assemble(h, &mut work, &holds, [&given, &given, &about]);
         if !held && !around.solids.is_empty() {
             work.presses = self.faces_near(h, around, &work.matrix);
@@ -255,13 +275,14 @@ impl ParticleSystem {
             if held {
                 report.iterations += self.projected_solve(h, &work, &holds, around, &mut v);
             } else {
-                follow_holds(&holds, &around.riders, &mut v);
                 let guess = v.clone();
+                follow_holds(&holds, &around.riders, &mut v);
                 report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
                 if bends_much {
                     solution = Some(v.clone());
                     let from = (&about[..], taken_anew.then_some(&guess[..]));
-                    settled = self.go_as_far_as_it_helps(h, &work, (&holds, &around.riders), from, &mut v);
+                    settled =
+                        self.go_as_far_as_it_helps(h, &work, (&holds, &around.riders), from, &mut first_gain, &mut v);
                 }
                 note_impulses(&work, &holds, &mut around.riders, &v);
             }
@@ -271,12 +292,17 @@ impl ParticleSystem {
                 (changes, slides) = self.change_contacts(h, around, &mut holds, &mut work, (&v, solution));
                 contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count();
             }
-            if round + 1 < GRIP_ROUNDS || !alone {
+            if !alone {
                 changes += slides;
             }
             let mut changed = changes > 0 || !settled;
             let last = round + 1 == rounds;
             if !last && (!settled || !decided.is_empty()) {
+                for i in 0..n {
+                    if let Hold::Contact { grip: Grip::Drag(drag), .. } = &mut holds[i] {
+                        *drag = work.drags[i];
+                    }
+                }
                 if !settled {
                     taken_anew = true;
                     about.clone_from(&v);
@@ -290,7 +316,7 @@ impl ParticleSystem {
                 break;
             }
             // a few of very many are not worth another solve: what pulls is let go in the next step, what passes is stopped
-            let few = decided.is_empty() && settled && changes * FEW < contacts;
+            let few = decided.is_empty() && settled && changes * if round == 0 { FEW } else { FEW_LATER } < contacts;
             if (last || few) && !held {
                 // enough of trying: what would pass is stopped by itself
                 self.keep_out(around, &holds, &mut v);
@@ -300,9 +326,10 @@ impl ParticleSystem {
         for i in 0..n {
             work.held[i] = match holds[i] {
                 Hold::Contact { solid, grip, .. } => {
-                    Held { solid: around.solids[solid].key, friction: grip.friction() }
+                    let drag = if let Grip::Drag(_) = grip { work.drags[i] } else { 0.0 };
+                    Held { solid: around.solids[solid].key, drag }
                 }
-                _ => Held { solid: NONE, friction: None },
+                _ => Held { solid: NONE, drag: 0.0 },
             };
         }
         report.contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count() as u32;
@@ -314,7 +341,9 @@ impl ParticleSystem {
                 .map(|i| if matches!(holds[i], Hold::Fixed | Hold::Attached { .. }) { 0.0 } else { self.w[i] })
                 .collect();
             let mut sheets = std::mem::take(&mut self.sheets);
-            report.self_contacts = sheets.resolve(&self.x, &mut v, &mobile, h);
+            // bodies that answer would have to be in it
+            let elastic = if alone { self.implicit.direct.elastic() } else { None };
+            report.self_contacts = sheets.resolve(&self.x, &mut v, &mobile, h, elastic);
             if self.keep_out(around, &holds, &mut v) {
                 // what touches a solid stays, and the rest gives way
                 let touches = |i: usize| matches!(holds[i], Hold::Contact { .. });
@@ -367,44 +396,44 @@ impl ParticleSystem {
         work: &Implicit,
         (holds, riders): (&[Hold], &Riders),
         (about, from): (&[DVec3], Option<&[DVec3]>),
+        first_gain: &mut Option<f64>,
         v: &mut [DVec3],
     ) -> bool {
         let beyond = |v: &[DVec3]| -> f64 {
-            self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum()
+            let of_forces: f64 =
+                self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
+            // faces that are let go do not pull
+            let pulled = |p: &Press| 0.5 * p.kappa * p.normal.dot(p.target - p.velocity(v, &[])).min(0.0).powi(2);
+            of_forces - work.presses.iter().filter(|p| p.active && p.rider.is_none()).map(pulled).sum::<f64>()
         };
         let energy = |v: &[DVec3]| -> f64 {
             let product = work.product(v, riders);
             (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
         };
-        let mut start = from.map_or_else(|| as_one(&work.matrix, holds, &self.mass, v), <[DVec3]>::to_vec);
-        for i in 0..v.len() {
-            match holds[i] {
-                Hold::Free => {}
-                Hold::Contact { normal, grip: Grip::Slip(_), .. } => {
-                    let across = normal.dot(v[i] - start[i]);
-                    start[i] += normal * across;
-                }
-                _ => start[i] = v[i],
-            }
-        }
+        let start = start_of_way(work, holds, &self.mass, from, v);
         let change: Vec<DVec3> = v.iter().zip(&start).map(|(v, start)| *v - *start).collect();
-        let gain = energy(&start) - energy(v);
+        let least = energy(v);
+        let gain = energy(&start) - least;
+        // what is little against what the first solve gained is not worth another
+        let noise = (NEGLIGIBLE * *first_gain.get_or_insert(gain)).max(0.0)
+            + 1e-12 * (least.abs() + work.matrix.masses * STILL * STILL);
         let (before, mut share) = (beyond(&start), 1.0);
         let mut after = beyond(v) - before;
-        while after > gain * share * (2.0 - share) && share > LEAST_SHARE {
+        while after > gain * share * (2.0 - share) + noise && share > LEAST_SHARE {
             share *= 0.5;
             for i in 0..v.len() {
                 v[i] = start[i] + change[i] * share;
             }
             after = beyond(v) - before;
         }
-        share == 1.0 && after <= BEYOND * gain
+        share == 1.0 && after <= BEYOND * gain + noise || gain < noise
     }
 
     /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A, for velocities at the start, those expected at the end
     /// and those about which slopes that change much are taken. Returns what one-sided forces decided.
     fn assemble(&self, h: f64, work: &mut Implicit, holds: &[Hold], velocities: [&[DVec3]; 3]) -> Vec<bool> {
         let given = velocities[0];
+        work.direct.forget();
         work.right.clear();
         work.right.extend((0..given.len()).map(|i| given[i] * self.mass[i] + self.f[i] * h));
         let at = super::Points { x: &self.x, v: given, mass: &self.mass, time: self.time };
@@ -414,30 +443,45 @@ impl ParticleSystem {
         for p in work.presses.iter().filter(|p| p.active) {
             p.enter(&mut work.matrix, &mut work.right, 1.0);
         }
-        work.right.iter_mut().zip(holds).for_each(|(r, hold)| *r += hold.friction());
+        for (i, hold) in holds.iter().enumerate() {
+            hold.enter(i, &mut work.matrix, &mut work.right, 1.0);
+        }
         decided
     }
 
     /// What a contact becomes at the impulse that it gives and the velocity it leaves, if not what it is: let go if it pulls,
     /// let slide if friction does not suffice, held again if friction would drive.
-    fn next_hold(&self, i: usize, hold: &Hold, around: &Surroundings, impulse: DVec3, v: DVec3) -> Option<Hold> {
+    fn next_hold(
+        &self,
+        i: usize,
+        hold: &Hold,
+        around: &Surroundings,
+        (impulse, resistance): (DVec3, f64),
+        v: DVec3,
+        let_go: bool,
+    ) -> Option<Hold> {
         let Hold::Contact { normal, target, given, solid, rider, grip } = *hold else { return None };
         let push = impulse.dot(normal);
         if push < 0.0 {
-            return Some(Hold::Free);
+            return (!let_go).then_some(Hold::Free);
         }
         let most = around.solids[solid].friction * push;
+        let relative = v - around.solids[solid].velocity(self.x[i], &around.riders);
+        let slide = relative - normal * relative.dot(normal);
         let next = match grip {
             Grip::Stick => {
                 let along = impulse - normal * push;
-                if along.length() <= most {
+                let excess = along.length() - most;
+                if excess <= 0.0 {
                     return None;
                 }
-                Grip::Slip(along.normalize_or_zero() * most)
+                match rider {
+                    Some(_) => Grip::Slip(along.normalize_or_zero() * most),
+                    None => drag(most, excess / resistance, resistance),
+                }
             }
+            Grip::Drag(_) => drag(most, slide.length(), resistance),
             Grip::Slip(friction) => {
-                let relative = v - around.solids[solid].velocity(self.x[i], &around.riders);
-                let slide = relative - normal * relative.dot(normal);
                 if slide.dot(friction) >= 0.0 {
                     Grip::Stick
                 } else {
@@ -463,8 +507,10 @@ impl ParticleSystem {
             let solid = &around.solids[k];
             let Some((d, normal)) = solid.distance(self.x[i], self.radius + 1e-3) else { continue };
             let mut hold = contact(solid, k, self.x[i], normal, (self.radius - d) / h);
-            if let (Hold::Contact { grip, rider: None, .. }, Some(friction)) = (&mut hold, held[i].friction) {
-                *grip = Grip::Slip(friction - normal * normal.dot(friction));
+            if let Hold::Contact { grip, rider: None, .. } = &mut hold
+                && held[i].drag > 0.0
+            {
+                *grip = Grip::Drag(held[i].drag);
             }
             holds[i] = hold;
         }
@@ -487,40 +533,48 @@ impl ParticleSystem {
         for i in 0..holds.len() {
             match holds[i] {
                 Hold::Contact { .. } => {
-                    let next = self.next_hold(i, &holds[i], around, product[i] - work.right[i], v[i]);
-                    if let Some(next) = next {
-                        work.right[i] += next.friction() - holds[i].friction();
-                        holds[i] = next;
-                        match next {
-                            Hold::Contact { .. } => slides += 1,
-                            _ => changed += 1,
+                    let now = (product[i] - work.right[i], resistance(&work.matrix, &holds[i], i));
+                    let Some(next) = self.next_hold(i, &holds[i], around, now, v[i], work.let_go[i]) else { continue };
+                    match (holds[i], next) {
+                        (Hold::Contact { grip: Grip::Drag(a), .. }, Hold::Contact { grip: Grip::Drag(b), .. }) => {
+                            slides += usize::from((b - a).abs() > 0.2 * a);
+                        }
+                        (_, Hold::Contact { .. }) => slides += 1,
+                        _ => {
+                            changed += 1;
+                            // if it is met again in this step, it is not let go again: that would go on for ever
+                            work.let_go[i] = true;
                         }
                     }
+                    work.drags[i] = if let Hold::Contact { grip: Grip::Drag(drag), .. } = next { drag } else { 0.0 };
+                    if let (Hold::Contact { grip: Grip::Drag(_), .. }, Hold::Contact { grip: Grip::Drag(_), .. }) =
+                        (holds[i], next)
+                    {
+                        // goes into the matrix when that is set up anew
+                        continue;
+                    }
+                    holds[i].enter(i, &mut work.matrix, &mut work.right, -1.0);
+                    next.enter(i, &mut work.matrix, &mut work.right, 1.0);
+                    holds[i] = next;
                 }
                 Hold::Free => {
-                    let to = self.x[i] + v[i] * h;
-                    let path = crate::collide::parry::Bounds::of([self.x[i], to]);
-                    let mut first: Option<(f64, usize, DVec3)> = None;
-                    for (k, solid) in around.solids.iter().enumerate() {
-                        if !swept[k].overlaps(&path) {
-                            continue;
-                        }
-                        let Some(hit) = solid.hit(self.x[i], to, h, self.radius, &around.riders) else { continue };
-                        if first.is_none_or(|f| hit.fraction < f.0) {
-                            first = Some((hit.fraction, k, hit.normal));
-                        }
-                    }
-                    if let Some((fraction, k, normal)) = first {
+                    if let Some((k, normal, target)) = self.met(i, v[i], h, around, &swept) {
                         let solid = &around.solids[k];
-                        let moved = to - self.x[i] - solid.velocity(to, &around.riders) * h;
-                        // to the plane that touches where the path meets the solid
-                        let mut target = moved.dot(normal) * fraction / h;
-                        if fraction == 0.0
-                            && let Some((d, _)) = solid.distance(self.x[i], self.radius)
-                        {
-                            target = (self.radius - d) / h;
-                        }
                         holds[i] = contact(solid, k, self.x[i], normal, target);
+                        // what it is about to lose along the surface, against what it loses across
+                        let relative = v[i] - solid.velocity(self.x[i], &around.riders);
+                        let across = relative.dot(normal);
+                        let (along, most) = ((relative - normal * across).length(), solid.friction * (target - across));
+                        if let Hold::Contact { rider: None, grip, .. } = &mut holds[i]
+                            && along > most
+                        {
+                            let resistance = resistance(&work.matrix, &Hold::Free, i);
+                            *grip = drag(most * resistance, along - most, resistance);
+                        }
+                        if let Hold::Contact { grip: Grip::Drag(drag), .. } = holds[i] {
+                            work.drags[i] = drag;
+                        }
+                        holds[i].enter(i, &mut work.matrix, &mut work.right, 1.0);
                         changed += 1;
                     }
                 }
@@ -528,6 +582,29 @@ impl ParticleSystem {
             }
         }
         (changed + work.press(v, &around.riders, true), slides)
+    }
+
+    /// The solid that a particle meets first at a velocity: its number, the normal, and the speed along it that brings the
+    /// particle to the plane that touches where its path meets the solid.
+    fn met(&self, i: usize, v: DVec3, h: f64, around: &Surroundings, swept: &[Bounds]) -> Option<(usize, DVec3, f64)> {
+        let to = self.x[i] + v * h;
+        let path = Bounds::of([self.x[i], to]);
+        let mut first: Option<(f64, usize, DVec3)> = None;
+        for (k, solid) in around.solids.iter().enumerate() {
+            if !swept[k].overlaps(&path) {
+                continue;
+            }
+            let Some(hit) = solid.hit(self.x[i], to, h, self.radius, &around.riders) else { continue };
+            if first.is_none_or(|f| hit.fraction < f.0) {
+                first = Some((hit.fraction, k, hit.normal));
+            }
+        }
+        let (fraction, k, normal) = first?;
+        let solid = &around.solids[k];
+        let moved = to - self.x[i] - solid.velocity(to, &around.riders) * h;
+        let inside = if fraction == 0.0 { solid.distance(self.x[i], self.radius) } else { None };
+        let target = inside.map_or(moved.dot(normal) * fraction, |(d, _)| self.radius - d) / h;
+        Some((k, normal, target))
     }
 
     /// After other corrections: what touches a solid must not go into it. Returns whether something had to be stopped.
@@ -649,37 +726,19 @@ impl ParticleSystem {
     }
 }
 
-/// The velocity of every particle if each connected piece moved as one with what holds it, or else with its momentum.
-fn as_one(matrix: &BlockMatrix, holds: &[Hold], mass: &[f64], v: &[DVec3]) -> Vec<DVec3> {
-    let n = v.len();
-    let mut piece: Vec<u32> = (0..n as u32).collect();
-    fn root(piece: &mut [u32], mut i: u32) -> u32 {
-        while piece[i as usize] != i {
-            piece[i as usize] = piece[piece[i as usize] as usize];
-            i = piece[i as usize];
-        }
-        i
+/// What a particle alone resists a change of its velocity with, kg, friction apart.
+fn resistance(matrix: &BlockMatrix, hold: &Hold, i: usize) -> f64 {
+    let d = &matrix.diagonal[i];
+    let drag = if let Hold::Contact { grip: Grip::Drag(drag), .. } = hold { 2.0 * drag } else { 0.0 };
+    (d.x_axis.x + d.y_axis.y + d.z_axis.z - drag) / 3.0
+}
+
+/// How a contact slides that may rub with the impulse `most` and moves at a speed: what hardly moves sticks.
+fn drag(most: f64, speed: f64, resistance: f64) -> Grip {
+    match most < STICKY * resistance * speed {
+        true => Grip::Drag(most / speed),
+        false => Grip::Stick,
     }
-    for i in 0..n {
-        for &j in &matrix.column[matrix.row(i)] {
-            let (a, b) = (root(&mut piece, i as u32), root(&mut piece, j));
-            piece[a.max(b) as usize] = a.min(b);
-        }
-    }
-    let of: Vec<usize> = (0..n as u32).map(|i| root(&mut piece, i) as usize).collect();
-    // momentum and mass of a piece, and of those of it that are held
-    let mut sums = vec![[(DVec3::ZERO, 0.0); 2]; n];
-    for i in 0..n {
-        let held = usize::from(!matches!(holds[i], Hold::Free));
-        for sum in &mut sums[of[i]][..=held] {
-            *sum = (sum.0 + v[i] * mass[i], sum.1 + mass[i]);
-        }
-    }
-    let mean = |i: usize| {
-        let [all, held] = sums[of[i]];
-        if held.1 > 0.0 { held.0 / held.1 } else { all.0 / all.1 }
-    };
-    (0..n).map(mean).collect()
 }
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {

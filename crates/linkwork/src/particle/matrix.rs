@@ -15,6 +15,8 @@ pub(crate) struct BlockMatrix {
     pub lower: Vec<DMat3>,
     /// Sum of the masses in it, kg.
     pub masses: f64,
+    /// The places that blocks were entered at last, in that order: most often the next time too.
+    pub order: Vec<u32>,
 }
 
 impl BlockMatrix {
@@ -27,6 +29,14 @@ impl BlockMatrix {
         let row = self.row(i);
         // rows are short: a walk is as quick as a search
         self.column[row.clone()].iter().position(|&c| c as usize == j).map(|k| row.start + k)
+    }
+
+    /// The same, with a guess.
+    fn slot_near(&self, guess: Option<u32>, i: usize, j: usize) -> Option<usize> {
+        match guess.map(|k| k as usize) {
+            Some(k) if self.row(i).contains(&k) && self.column[k] as usize == j => Some(k),
+            _ => self.slot(i, j),
+        }
     }
 
     /// Adds a block that has a place; for i ≠ j its transpose belongs to (j, i).
@@ -72,6 +82,8 @@ pub struct Slopes<'a> {
     h: f64,
     missing: Vec<(u32, u32)>,
     used: Vec<bool>,
+    /// Blocks off the diagonal so far.
+    entered: usize,
 }
 
 impl Slopes<'_> {
@@ -105,14 +117,41 @@ impl Slopes<'_> {
             self.matrix.diagonal[i] += block;
             return;
         }
-        let (row, column, block) = if i > j { (i, j, block) } else { (j, i, block.transpose()) };
-        match self.matrix.slot(row, column) {
-            Some(k) => {
-                self.matrix.lower[k] += block;
-                self.used[k] = true;
-            }
-            None => self.missing.push((row as u32, column as u32)),
+        let block = if i > j { block } else { block.transpose() };
+        if let Some(k) = self.place(i, j) {
+            self.matrix.lower[k] += block;
         }
+    }
+
+    /// The same for a block that is a number times the identity.
+    pub fn enter_uniform(&mut self, i: usize, j: usize, size: f64) {
+        let block = match i == j {
+            true => &mut self.matrix.diagonal[i],
+            false => match self.place(i, j) {
+                Some(k) => &mut self.matrix.lower[k],
+                None => return,
+            },
+        };
+        block.x_axis.x += size;
+        block.y_axis.y += size;
+        block.z_axis.z += size;
+    }
+
+    /// Where a block off the diagonal goes; noted if it has no place yet.
+    fn place(&mut self, i: usize, j: usize) -> Option<usize> {
+        let (row, column) = (i.max(j), i.min(j));
+        let guess = self.matrix.order.get(self.entered).copied();
+        let Some(k) = self.matrix.slot_near(guess, row, column) else {
+            self.missing.push((row as u32, column as u32));
+            return None;
+        };
+        self.used[k] = true;
+        if guess != Some(k as u32) {
+            self.matrix.order.truncate(self.entered);
+            self.matrix.order.push(k as u32);
+        }
+        self.entered += 1;
+        Some(k)
     }
 
     /// Adds ∂fᵢ/∂xⱼ and ∂fᵢ/∂vⱼ. For i ≠ j the transposed block belongs to (j, i) and must not be added again.
@@ -176,7 +215,7 @@ impl BlockMatrix {
             right.copy_from_slice(&before);
             let used = vec![false; self.column.len()];
             let (missing, decisions) = (Vec::new(), Vec::new());
-            let mut slopes = Slopes { matrix: self, right, v, end, about, decisions, h, missing, used };
+            let mut slopes = Slopes { matrix: self, right, v, end, about, decisions, h, missing, used, entered: 0 };
             fill(&mut slopes);
             let (missing, used) = (slopes.missing, slopes.used);
             decided = slopes.decisions;

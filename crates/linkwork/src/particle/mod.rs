@@ -57,6 +57,7 @@ mod cloth;
 pub use cloth::{ClothMaterial, grid};
 
 mod bending;
+mod border;
 mod nearby;
 mod packed;
 mod press;
@@ -74,6 +75,7 @@ pub(crate) mod implicit;
 mod rider;
 mod solve;
 mod system_of_equations;
+mod way;
 
 use crate::error::SceneError;
 use crate::observe::{Energy, Momentum};

@@ -26,6 +26,8 @@ pub(super) struct Surface {
     /// Edges and twice the area of each triangle at rest.
     at_rest: Vec<([f64; 3], f64)>,
     nodes: Vec<Node>,
+    /// By vertex: the leaves of the triangles around it.
+    around: Vec<Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +50,20 @@ struct Fitted {
     spread: f64,
 }
 
+impl Fitted {
+    fn normals(&self) -> (DVec3, f64) {
+        (self.normal, self.spread)
+    }
+}
+
 /// What was found, and for which paths. What follows depends on it to the bit, so it is part of the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nearby {
     pub pairs: Vec<[u32; 2]>,
     boxes: Vec<Bounds>,
     fitted: Vec<Fitted>,
+    /// By vertex: whether the triangles around it are flat together, so that none of them meets another.
+    smooth: Vec<bool>,
 }
 
 /// The paths of a step.
@@ -80,12 +90,18 @@ impl Surface {
                 _ => joined(&nodes[child as usize].rest, &nodes[other as usize].rest),
             };
         }
+        self.around = vec![Vec::new(); x.len()];
+        for (k, node) in nodes.iter().enumerate().filter(|(_, node)| node.child == NONE) {
+            self.triangles[node.other as usize].iter().for_each(|&i| self.around[i as usize].push(k as u32));
+        }
         self.nodes = nodes;
     }
 
-    fn share_an_edge(&self, a: u32, b: u32) -> bool {
+    /// The vertices that two triangles share: how many, and one of them.
+    fn shared(&self, a: u32, b: u32) -> (usize, u32) {
         let other = &self.triangles[b as usize];
-        self.triangles[a as usize].iter().filter(|i| other.contains(i)).count() >= 2
+        let shared = self.triangles[a as usize].iter().filter(|i| other.contains(i));
+        shared.fold((0, NONE), |(count, _), i| (count + 1, *i))
     }
 
     /// The box of a triangle, and the normals it has on the way: N(t) = (e₀ + t ė) × (f₀ + t ḟ) is a mean of N(0), N(1) and
@@ -126,12 +142,11 @@ impl Nearby {
         let start = corners().map(|i| x[i]).sum::<DVec3>() / count;
         let end = corners().map(|i| x[i] + v[i] * h).sum::<DVec3>() / count;
         let path = |i: usize| Bounds::of([x[i] - start, x[i] + v[i] * h - end]);
-        let mut used = vec![false; x.len()];
-        surface.triangles.iter().flatten().for_each(|&i| used[i as usize] = true);
+        let used = |i: usize| surface.around.get(i).is_some_and(|leaves| !leaves.is_empty());
         let known = self.boxes.len() == x.len() && self.fitted.len() == surface.nodes.len();
         let mut left = vec![false; x.len()];
         let (mut out, mut all) = (0, 0);
-        for i in (0..x.len()).filter(|&i| used[i]) {
+        for i in (0..x.len()).filter(|&i| used(i)) {
             all += 1;
             if !known || !contains(&self.boxes[i], &path(i)) {
                 left[i] = true;
@@ -143,8 +158,8 @@ impl Nearby {
         }
         let grow = 0.5 * distance;
         if !known || out * MANY > all {
-            left.copy_from_slice(&used);
-            self.boxes = (0..x.len()).map(|i| if used[i] { path(i).grown(slack) } else { Bounds::EMPTY }).collect();
+            (0..x.len()).for_each(|i| left[i] = used(i));
+            self.boxes = (0..x.len()).map(|i| if used(i) { path(i).grown(slack) } else { Bounds::EMPTY }).collect();
             self.fit(surface, paths, grow, |_| true);
             self.pairs.clear();
             self.search_all(surface);
@@ -178,9 +193,16 @@ impl Nearby {
                 }
             } else if changed[child as usize] || changed[number] {
                 let (a, b) = (&self.fitted[child as usize], &self.fitted[number]);
-                let (normal, spread) = merged(a, b);
+                let (normal, spread) = merged(a.normals(), b.normals());
                 self.fitted[k] = Fitted { bounds: joined(&a.bounds, &b.bounds), normal, spread };
                 changed[k] = true;
+            }
+        }
+        self.smooth.resize(surface.around.len(), false);
+        for i in 0..surface.around.len() {
+            if surface.around[i].iter().any(|&leaf| changed[leaf as usize]) {
+                let normals = surface.around[i].iter().map(|&leaf| self.fitted[leaf as usize].normals());
+                self.smooth[i] = normals.reduce(merged).is_some_and(|(normal, spread)| is_flat(normal, spread));
             }
         }
     }
@@ -192,12 +214,16 @@ impl Nearby {
             return true;
         }
         let (na, nb) = (&surface.nodes[a as usize], &surface.nodes[b as usize]);
-        if na.child == NONE && nb.child == NONE && !surface.share_an_edge(na.other, nb.other) {
+        if na.child == NONE && nb.child == NONE {
             // what lies between two triangles that meet in a corner may be folded, though both lie alike
-            return false;
+            match surface.shared(na.other, nb.other) {
+                (0, _) => return false,
+                (1, corner) => return self.smooth[corner as usize],
+                _ => {}
+            }
         }
         na.piece == nb.piece && na.piece != NONE && na.rest.overlaps(&nb.rest) && {
-            let (normal, spread) = merged(fa, fb);
+            let (normal, spread) = merged(fa.normals(), fb.normals());
             is_flat(normal, spread)
         }
     }
@@ -255,7 +281,7 @@ pub(super) fn joined(a: &Bounds, b: &Bounds) -> Bounds {
 }
 
 /// The box around those of a triangle's corners.
-pub(super) fn around(boxes: &[Bounds], [a, b, c]: [u32; 3]) -> Bounds {
+fn around(boxes: &[Bounds], [a, b, c]: [u32; 3]) -> Bounds {
     joined(&joined(&boxes[a as usize], &boxes[b as usize]), &boxes[c as usize])
 }
 
@@ -278,16 +304,16 @@ fn is_flat(normal: DVec3, spread: f64) -> bool {
 }
 
 /// The ball around two balls of normals.
-fn merged(a: &Fitted, b: &Fitted) -> (DVec3, f64) {
-    let d = a.normal.distance(b.normal);
-    if d + b.spread <= a.spread {
-        return (a.normal, a.spread);
+fn merged(a: (DVec3, f64), b: (DVec3, f64)) -> (DVec3, f64) {
+    let d = a.0.distance(b.0);
+    if d + b.1 <= a.1 {
+        return a;
     }
-    if d + a.spread <= b.spread {
-        return (b.normal, b.spread);
+    if d + a.1 <= b.1 {
+        return b;
     }
-    let radius = 0.5 * (d + a.spread + b.spread);
-    (a.normal.lerp(b.normal, (radius - a.spread) / d.max(1e-300)), radius)
+    let radius = 0.5 * (d + a.1 + b.1);
+    (a.0.lerp(b.0, (radius - a.1) / d.max(1e-300)), radius)
 }
 
 /// Lays out a tree over the triangles in `order`, parents before children.

@@ -250,8 +250,10 @@ fn nearest_point(
     };
     attempt([1.0 / 3.0; 3], &mut best, &mut bound);
     let mut step = 0.5 * size;
+    let across = (x[1] - x[0]).cross(x[2] - x[0]).normalize_or_zero();
     while step > 1e-4 * size && bound <= enough && best.1 - bound > 1e-9 * size {
-        let to = point(&best.0) - best.2 * step;
+        let along = best.2 - across * across.dot(best.2);
+        let to = point(&best.0) - along.normalize_or_zero() * step;
         let [_, a, b, c] = nearest_face([to, x[0], x[1], x[2]]);
         if !attempt([-a, -b, -c], &mut best, &mut bound) {
             step *= 0.5;

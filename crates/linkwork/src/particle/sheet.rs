@@ -5,9 +5,11 @@
 //! steps that cannot overshoot, is stopped; and what will not come free moves on as one.
 
 use super::bending::edges;
-use super::nearby::{Nearby, Paths, Surface, around, joined};
+use super::border::Elastic;
+use super::nearby::{Nearby, Paths, Surface, joined};
 use crate::collide::parry::Bounds;
 use glam::DVec3;
+use std::collections::HashMap;
 
 /// All cloth of a system that collides with itself.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +21,17 @@ pub(super) struct Sheets {
     pub nearby: Nearby,
     /// Boxes around the paths of the vertices within the step.
     paths: Vec<Bounds>,
+    /// The same around triangles and their edges.
+    of_triangles: Vec<Bounds>,
+    of_edges: Vec<[Bounds; 3]>,
     /// Mean velocity in the step, which paths are seen from.
     mean: DVec3,
     thickness: f64,
     friction: f64,
     /// Pairs found last, and the velocities they were found for.
     searched: (Vec<Pair>, Vec<DVec3>),
+    /// Impulses that pairs had at the end of the last step, by their features.
+    pressed: HashMap<[u32; 4], (bool, f64)>,
     /// Impulses on particles that do not answer by themselves, since they were last asked for.
     absorbed: Vec<DVec3>,
 }
@@ -38,6 +45,14 @@ struct Pair {
     normal: DVec3,
     distance: f64,
     impulse: f64,
+}
+
+impl Pair {
+    /// Velocity of the first feature against the second.
+    fn velocity(&self, v: &[DVec3]) -> DVec3 {
+        let part = |i: usize| v[self.who[i] as usize] * self.weight[i];
+        part(0) + part(1) + part(2) + part(3)
+    }
 }
 
 impl Sheets {
@@ -76,13 +91,19 @@ impl Sheets {
 
     /// Changes velocities so that no cloth passes cloth on the way x + h v; `w` are inverse masses. Returns the number of
     /// pairs that were kept apart.
-    pub fn resolve(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
+    /// Where few pairs need an impulse, cloth gives way to it as it resists being deformed, `elastic`; where they are many, or
+    /// that is not known, as its masses do.
+    pub fn resolve(&mut self, x: &[DVec3], v: &mut [DVec3], w: &[f64], h: f64, elastic: Option<Elastic>) -> u32 {
         if self.surface.triangles.is_empty() {
             return 0;
         }
         let searched = v.to_vec();
         let mut pairs = self.candidates(x, v, h);
-        let touched = self.keep_apart(&mut pairs, v, w, h);
+        let mut touched = 0;
+        if let Some(elastic) = elastic {
+            touched += self.press_apart(&pairs, v, h, &elastic);
+        }
+        touched += self.keep_apart(&mut pairs, v, w, h);
         touched + self.stop_pairs(pairs, searched, x, v, w, h)
     }
 
@@ -188,9 +209,19 @@ impl Sheets {
             }
         }
         pairs.retain(|p| !p.who.iter().any(|&i| strayed[i as usize]));
-        let moved = |t: u32| self.surface.triangles[t as usize].iter().any(|&i| strayed[i as usize]);
+        let triangles = &self.surface.triangles;
+        let moved: Vec<bool> = triangles.iter().map(|t| t.iter().any(|&i| strayed[i as usize])).collect();
+        self.of_triangles.resize(triangles.len(), Bounds::EMPTY);
+        self.of_edges.resize(triangles.len(), [Bounds::EMPTY; 3]);
+        for t in (0..triangles.len()).filter(|&t| moved[t]) {
+            let [a, b, c] = triangles[t].map(|i| &self.paths[i as usize]);
+            self.of_edges[t] = [joined(a, b), joined(b, c), joined(c, a)];
+            self.of_triangles[t] = joined(&self.of_edges[t][0], c);
+        }
+        let near = DVec3::splat(self.thickness + 2.0 * slack);
         for &[a, b] in &self.nearby.pairs {
-            if moved(a) || moved(b) {
+            let (s, t) = (a as usize, b as usize);
+            if (moved[s] || moved[t]) && are_near(&self.of_triangles[s], &self.of_triangles[t], near) {
                 self.features((a as usize, b as usize), paths, &strayed, pairs);
             }
         }
@@ -235,12 +266,10 @@ impl Sheets {
             }
             // boxes around their motions first: most features of two triangles that are near are not near themselves
             let face = triangles[other];
-            let of_face = around(&self.paths, face);
+            let of_face = &self.of_triangles[other];
             for k in 0..3 {
                 let vertex = triangles[one][k];
-                if own >> k & 1 == 1
-                    && are_near(&self.paths[vertex as usize], &of_face, near)
-                    && !face.contains(&vertex)
+                if own >> k & 1 == 1 && are_near(&self.paths[vertex as usize], of_face, near) && !face.contains(&vertex)
                 {
                     consider([vertex, face[0], face[1], face[2]], false);
                 }
@@ -254,18 +283,125 @@ impl Sheets {
             let corners = &triangles[triangle];
             (corners[k], corners[if k == 2 { 0 } else { k + 1 }])
         };
-        let path = |(a, b): (u32, u32)| joined(&self.paths[a as usize], &self.paths[b as usize]);
-        let others = [path(edge(t, 0)), path(edge(t, 1)), path(edge(t, 2))];
         for k in (0..3).filter(|k| own_s >> k & 1 == 1) {
             let (a, b) = edge(s, k);
-            let of_edge = path((a, b));
+            let of_edge = &self.of_edges[s][k];
+            if !are_near(of_edge, &self.of_triangles[t], near) {
+                continue;
+            }
             for l in (0..3).filter(|l| own_t >> l & 1 == 1) {
                 let (c, d) = edge(t, l);
-                if are_near(&of_edge, &others[l], near) && a != c && a != d && b != c && b != d {
+                if are_near(of_edge, &self.of_edges[t][l], near) && a != c && a != d && b != c && b != d {
                     consider([a, b, c, d], true);
                 }
             }
         }
+    }
+
+    /// The speed of separation that a pair at a distance needs.
+    fn wanted(&self, d: f64, h: f64) -> f64 {
+        let end = if d >= self.thickness { self.thickness } else { d + RECOVERY * (self.thickness - d) };
+        (end - d) / h
+    }
+
+    /// The impulses that `keep_apart` looks for, found with the resistance of the cloth to being deformed: of a stiff one
+    /// the few vertices of a pair cannot be moved alone without straining it. With N the directions of the pairs and K the
+    /// system of the step, K⁻¹ N λ is added to the velocities, λ ≥ 0. Where pairs are few, NᵀK⁻¹N is laid out and swept over;
+    /// where they are many, conjugate gradients on those that push go from the impulses of the last step as far as
+    /// a few solves reach, and `keep_apart` does the rest. Returns how many pairs push.
+    fn press_apart(&mut self, pairs: &[Pair], v: &mut [DVec3], h: f64, elastic: &Elastic) -> u32 {
+        let before = v.to_vec();
+        let known = std::mem::take(&mut self.pressed);
+        let mut impulses: Vec<f64> = pairs
+            .iter()
+            .map(|p| known.get(&p.who).map_or(0.0, |(edges, p0)| if *edges == p.edges { *p0 } else { 0.0 }))
+            .collect();
+        let wanted: Vec<f64> = pairs.iter().map(|p| self.wanted(p.distance, h)).collect();
+        let push = |impulses: &[f64]| -> Vec<DVec3> {
+            let mut given = vec![DVec3::ZERO; before.len()];
+            for (p, impulse) in pairs.iter().zip(impulses).filter(|(_, impulse)| **impulse != 0.0) {
+                (0..4).for_each(|i| given[p.who[i] as usize] += p.normal * (p.weight[i] * impulse));
+            }
+            given
+        };
+        let follow = |v: &mut [DVec3], given: &[DVec3]| {
+            for (i, change) in elastic.answer(given).into_iter().enumerate() {
+                v[i] = before[i] + change;
+            }
+        };
+        if impulses.iter().any(|p| *p > 0.0) {
+            follow(v, &push(&impulses));
+        }
+        let speed = |k: usize, v: &[DVec3]| pairs[k].velocity(v).dot(pairs[k].normal);
+        for _ in 0..PRESS_ROUNDS {
+            let lacking = |k: usize, v: &[DVec3]| wanted[k] - speed(k, v);
+            let active: Vec<usize> = (0..pairs.len()).filter(|&k| impulses[k] > 0.0 || lacking(k, v) > 1e-6).collect();
+            if active.iter().all(|&k| lacking(k, v) < PRESSED && (impulses[k] == 0.0 || lacking(k, v) > -PRESSED)) {
+                break;
+            }
+            if active.len() * active.len() * v.len() <= MOST_PRESSED {
+                let along = |p: &Pair| -> Vec<(usize, DVec3)> {
+                    (0..4).map(|i| (p.who[i] as usize, p.normal * p.weight[i])).collect()
+                };
+                let columns: Vec<_> = active.iter().map(|&k| along(&pairs[k])).collect();
+                let compliance = elastic.compliance(&columns);
+                let mut at: Vec<f64> = active.iter().map(|&k| impulses[k]).collect();
+                let missing: Vec<f64> = active.iter().map(|&k| wanted[k] - speed(k, &before)).collect();
+                for _ in 0..PRESS_SWEEPS {
+                    for a in 0..at.len() {
+                        let here = compliance[a][a];
+                        if here > 0.0 {
+                            let speed: f64 = compliance[a].iter().zip(&at).map(|(c, p)| c * p).sum();
+                            at[a] = (at[a] + (missing[a] - speed) / here).max(0.0);
+                        }
+                    }
+                }
+                active.iter().zip(&at).for_each(|(&k, at)| impulses[k] = *at);
+            } else {
+                let mut r: Vec<f64> = active.iter().map(|&k| lacking(k, v)).collect();
+                let mut d = r.clone();
+                let mut rho: f64 = r.iter().map(|r| r * r).sum();
+                let goal = 0.01 * rho;
+                let mut all = vec![0.0; pairs.len()];
+                for _ in 0..PRESS_SOLVES {
+                    active.iter().zip(&d).for_each(|(&k, d)| all[k] = *d);
+                    let answer = elastic.answer(&push(&all));
+                    let q: Vec<f64> = active.iter().map(|&k| speed(k, &answer)).collect();
+                    let curvature: f64 = q.iter().zip(&d).map(|(q, d)| q * d).sum();
+                    if curvature <= 0.0 || rho <= goal {
+                        break;
+                    }
+                    let step = rho / curvature;
+                    for a in 0..active.len() {
+                        impulses[active[a]] += step * d[a];
+                        r[a] -= step * q[a];
+                    }
+                    let next: f64 = r.iter().map(|r| r * r).sum();
+                    for a in 0..d.len() {
+                        d[a] = r[a] + d[a] * (next / rho);
+                    }
+                    rho = next;
+                }
+            }
+            impulses.iter_mut().for_each(|p| *p = p.max(0.0));
+            follow(v, &push(&impulses));
+        }
+        let mut given = push(&impulses);
+        let mut touched = 0;
+        for (k, p) in pairs.iter().enumerate().filter(|(k, _)| impulses[*k] > 0.0) {
+            touched += 1;
+            self.pressed.insert(p.who, (p.edges, impulses[k]));
+            // friction no more than what the motion of the pair's vertices alone would need
+            let relative = p.velocity(v);
+            let slide = relative - p.normal * relative.dot(p.normal);
+            let stops = slide.length() / (speed(k, v) - speed(k, &before)).abs().max(1e-9) * impulses[k];
+            let rubbed = slide.normalize_or_zero() * -(self.friction * impulses[k]).min(stops);
+            (0..4).for_each(|i| given[p.who[i] as usize] += rubbed * p.weight[i]);
+        }
+        if touched > 0 {
+            follow(v, &given);
+        }
+        touched
     }
 
     /// Impulses, by sweeps over the pairs that need them: distance at the end of the step at least the thickness, or, from
@@ -273,14 +409,8 @@ impl Sheets {
     fn keep_apart(&mut self, pairs: &mut [Pair], v: &mut [DVec3], w: &[f64], h: f64) -> u32 {
         self.absorbed.resize(v.len(), DVec3::ZERO);
         let mut absorbed = std::mem::take(&mut self.absorbed);
-        let wanted = |d: f64| {
-            let end = if d >= self.thickness { self.thickness } else { d + RECOVERY * (self.thickness - d) };
-            (end - d) / h
-        };
-        let speed = |p: &Pair, v: &[DVec3]| -> f64 {
-            let part = |i: usize| v[p.who[i] as usize] * p.weight[i];
-            (part(0) + part(1) + part(2) + part(3)).dot(p.normal)
-        };
+        let wanted = |d: f64| self.wanted(d, h);
+        let speed = |p: &Pair, v: &[DVec3]| p.velocity(v).dot(p.normal);
         let answer = |p: &Pair| -> f64 { (0..4).map(|i| p.weight[i] * p.weight[i] * w[p.who[i] as usize]).sum() };
         // pair, answer, speed wanted
         let mut active: Vec<(usize, f64, f64)> = Vec::new();
@@ -324,7 +454,7 @@ impl Sheets {
                 continue;
             }
             touched += 1;
-            let relative: DVec3 = (0..4).map(|i| v[p.who[i] as usize] * p.weight[i]).sum();
+            let relative = p.velocity(v);
             let along = relative - p.normal * relative.dot(p.normal);
             let slide = along.length();
             if slide > 1e-12 {
@@ -355,6 +485,15 @@ fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64], absorbed: &mut [DV
 
 /// Times that pairs are looked through for such as have come to need an impulse.
 const PASSES: usize = 3;
+/// Pairs, squared and times the particles, whose impulses are found with the resistance of the cloth, at most, and the sweeps
+/// over them.
+const MOST_PRESSED: usize = 48 * 48 * 2500;
+const PRESS_SWEEPS: usize = 40;
+/// Times that is done for such as have come to need an impulse, and solves each time where they are many.
+const PRESS_ROUNDS: usize = 2;
+/// How well they are wanted, m/s.
+const PRESSED: f64 = 5e-3;
+const PRESS_SOLVES: usize = 3;
 /// Sweeps over them each time.
 const SWEEPS: usize = 4;
 /// Part of a lacking distance that is made up in one step.

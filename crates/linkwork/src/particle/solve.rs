@@ -1,10 +1,9 @@
 //! The linear system of an implicit step (implicit.rs), solved for velocities of particles and coordinates of riders.
 //!
-//! Directly where the pattern says that this is cheap, which it is for a cloth of some 2500 points; otherwise by conjugate gradients, preconditioned with
-//! diagonal blocks and the coarse level of what holds leave free, or with the factor of all but the faces that press on riders.
+//! Directly where the pattern says that this is cheap, which it is for a cloth of some 2500 points; otherwise by conjugate
+//! gradients, preconditioned with diagonal blocks and the coarse level of what holds leave free.
 
 use super::coarse::Coarse;
-use super::direct::Direct;
 use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
 use super::packed::{Lanes, lanes, times};
@@ -16,8 +15,8 @@ use glam::{DMat3, DVec3};
 pub(super) const ACCURACY: f64 = 1e-3;
 /// At rest the right-hand side vanishes; velocities need not be known better than the accuracy times this, m/s.
 const SLOW: f64 = 0.05;
-/// Iterations before a factorisation is tried, where that is bearable; where it is not, what has been found is taken: it
-/// is nearer to the minimum of the step's energy than the start was, so that nothing explodes.
+/// Iterations at most. What has been found by then is taken: it is nearer to the minimum of the step's energy than the start
+/// was, so that nothing explodes.
 const PATIENCE: u32 = 120;
 
 /// A vector of reduced unknowns: particles, and coordinates of units of riders.
@@ -201,7 +200,7 @@ pub(super) fn follow_holds(holds: &[Hold], riders: &Riders, v: &mut [DVec3]) {
                 let at = rider.map_or(given, |(k, lever)| riders.point(k, lever));
                 match grip {
                     Grip::Stick => *v = at + normal * target,
-                    Grip::Slip(_) => *v += normal * (target + normal.dot(at - *v)),
+                    Grip::Slip(_) | Grip::Drag(_) => *v += normal * (target + normal.dot(at - *v)),
                 }
             }
             Hold::Attached { rider, lever, drift } => *v = riders.point(rider, lever) + drift,
@@ -234,28 +233,17 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     }
     riders.gather(&rubbed, &mut r.units);
 
-    let direct = work.direct.is_cheap(matrix, holds, riders);
-    if direct && presses.is_empty() {
+    if work.direct.is_cheap(matrix, riders) {
         let mut u = r;
-        work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
+        work.direct.solve(matrix, (holds, &work.presses), riders, &mut u.z, &mut u.units);
         add(&mut between, &u, &mut q, v, riders);
         return 1;
     }
     let moves: Vec<bool> = holds.iter().map(|h| matches!(h, Hold::Free | Hold::Contact { .. })).collect();
-    let mut precondition = match direct {
-        // what is not in the factor, faces that press on riders, is of low rank: a few iterations
-        true => {
-            work.direct.factorise(matrix, holds, riders);
-            Preconditioner::Direct(&mut work.direct)
-        }
-        false => {
-            hold_back(matrix, holds, &mut work.held_matrix);
-            let coarse = work.coarse.prepare(&work.held_matrix, &moves).then_some(&mut work.coarse);
-            Preconditioner::Blocks(Blocks::new(matrix, &work.held_matrix, holds, riders, coarse))
-        }
-    };
+    hold_back(matrix, holds, &mut work.held_matrix);
+    let coarse = work.coarse.prepare(&work.held_matrix, &moves).then_some(&mut work.coarse);
+    let mut precondition = Blocks::new(matrix, &work.held_matrix, holds, riders, coarse);
     work.packed.fill(matrix);
-    let accuracy = if direct { 1e-3 * ACCURACY } else { ACCURACY };
     let mut right = Reduced { z: work.right.clone(), units: zero.units.clone() };
     between.reduce(riders, &mut right.z, &mut right.units);
     let mut z = zero.clone();
@@ -264,22 +252,12 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     precondition.apply(&between, riders, &r, &mut z);
     let mut rho = r.dot(&z);
     let slow = SLOW * SLOW * matrix.masses;
-    let goal = accuracy * accuracy * size.max(slow);
+    let goal = ACCURACY * ACCURACY * size.max(slow);
     let mut d = z.clone();
     let mut p = zero.z;
     let (mut pushed, mut moved) = (vec![0.0; riders.size], vec![0.0; riders.size]);
     let mut iterations = 0;
-    while rho > goal {
-        if iterations >= PATIENCE {
-            if presses.is_empty() && work.direct.is_bearable(matrix, holds, riders) {
-                let mut u = r;
-                riders.shift_all(&moved, 1.0);
-                moved.fill(0.0);
-                work.direct.solve(matrix, holds, riders, &mut u.z, &mut u.units);
-                add(&mut between, &u, &mut q, v, riders);
-            }
-            break;
-        }
+    while rho > goal && iterations < PATIENCE {
         between.expand(riders, &d, &mut p);
         work.packed.multiply(&p, &mut q);
         // faces against riders: κ (s − V)², of which the matrix has κ s²
@@ -360,25 +338,6 @@ fn hold_back(matrix: &BlockMatrix, holds: &[Hold], out: &mut BlockMatrix) {
             if let Some(n) = theirs {
                 out.lower[k] *= only(n);
             }
-        }
-    }
-}
-
-/// What an iteration starts from.
-enum Preconditioner<'a> {
-    Direct(&'a mut Direct),
-    Blocks(Blocks<'a>),
-}
-
-impl Preconditioner<'_> {
-    fn apply(&mut self, between: &Between, riders: &Riders, r: &Reduced, z: &mut Reduced) {
-        match self {
-            Preconditioner::Direct(direct) => {
-                z.z.copy_from_slice(&r.z);
-                z.units.copy_from_slice(&r.units);
-                direct.apply(&mut z.z, &mut z.units);
-            }
-            Preconditioner::Blocks(blocks) => blocks.apply(between, riders, r, z),
         }
     }
 }

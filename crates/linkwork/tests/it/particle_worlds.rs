@@ -4,8 +4,8 @@ use crate::common::{Run, assert_close, assert_near, build, wxyz};
 use linkwork::glam::DVec3;
 use linkwork::particle::{Gravity, Method, ParticleSystem, Pull, Spring, Strings};
 use linkwork::scene::{
-    Attachment, Body, Cloth, Fabric, Geometry, Joint, ParametricObject, ParticleMethod, Particles, Pattern,
-    PointSpring, Rod, Rope, Scene, WORLD, Wire,
+    Attachment, Body, Cloth, Fabric, Geometry, Joint, ParametricObject, ParticleMethod, Particles, Pattern, PointAngle,
+    PointBend, PointSpring, Rod, Rope, Scene, WORLD, Wire,
 };
 use linkwork::{Scratch, StepParams, World, step};
 
@@ -385,6 +385,76 @@ fn descriptions_with_mistakes_are_refused_by_path() {
             },
         ),
         ("particles[0].radius", Particles { radius: -1.0, ..two() }),
+        ("particles[0].friction", Particles { friction: f64::NAN, ..two() }),
+        ("particles[0].restitution", Particles { restitution: 1.5, ..two() }),
+        (
+            "particles[0].springs[0]",
+            Particles {
+                springs: vec![PointSpring { a: 1, b: 1, length: None, stiffness: 1.0, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        (
+            "particles[0].springs[0].length",
+            Particles {
+                springs: vec![PointSpring { a: 0, b: 1, length: Some(-1.0), stiffness: 1.0, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        (
+            "particles[0].bends[0]",
+            Particles { bends: vec![PointBend { a: 0, b: 1, c: 1, stiffness: 1.0, damping: 0.0 }], ..two() },
+        ),
+        (
+            "particles[0].bends[0].damping",
+            Particles { bends: vec![PointBend { a: 0, b: 1, c: 0, stiffness: 1.0, damping: -1.0 }], ..two() },
+        ),
+        (
+            "particles[0].angles[0]",
+            Particles {
+                angles: vec![PointAngle { a: 0, b: 0, c: 1, angle: 1.0, stiffness: 1.0, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        (
+            "particles[0].angles[0].angle",
+            Particles {
+                angles: vec![PointAngle { a: 0, b: 1, c: 0, angle: f64::INFINITY, stiffness: 1.0, damping: 0.0 }],
+                ..two()
+            },
+        ),
+        ("particles[0].rods[0]", Particles { rods: vec![Rod { a: 1, b: 1, length: None }], ..two() }),
+        ("particles[0].ropes[0].mass", Particles { ropes: vec![Rope::new([0.0; 3], [1.0; 3], 3, 0.0, 1.0)], ..two() }),
+        (
+            "particles[0].ropes[0].length",
+            Particles {
+                ropes: vec![Rope { length: Some(0.0), ..Rope::new([0.0; 3], [1.0; 3], 3, 1.0, 1.0) }],
+                ..two()
+            },
+        ),
+        (
+            "particles[0].ropes[0].end",
+            Particles {
+                ropes: vec![Rope { end: Some("nobody".into()), ..Rope::new([0.0; 3], [1.0; 3], 3, 1.0, 1.0) }],
+                ..two()
+            },
+        ),
+        ("particles[0].ropes[0]", Particles { ropes: vec![Rope::new([0.0; 3], [1.0; 3], 1 << 40, 1.0, 1.0)], ..two() }),
+        ("particles[0].cloths[0]", sheet([0.0; 3], 1.0, 0, Fabric::default())),
+        ("particles[0].cloths[0]", sheet([0.0; 3], 1.0, 1 << 30, Fabric::default())),
+        (
+            "particles[0].parametric[0]",
+            Particles {
+                method: ParticleMethod::RungeKutta,
+                parametric: vec![ParametricObject::Pendulum {
+                    pivot: [0.0; 3],
+                    lengths: vec![1.0, 1.0],
+                    masses: vec![1.0],
+                    angles: vec![0.0],
+                }],
+                ..two()
+            },
+        ),
         ("particles[0].wind", Particles { wind: [f64::NAN, 0.0, 0.0], ..two() }),
         ("particles[0].cloths[0]", sheet([0.0; 3], 0.0, 3, Fabric::default())),
         ("particles[0].cloths[0]", sheet([0.0; 3], 1.0, 3, Fabric { stretch: -1.0, ..Fabric::default() })),
@@ -410,6 +480,12 @@ fn descriptions_with_mistakes_are_refused_by_path() {
         let (has_path, rest) = (path.replace(".radius", ""), told.replace(": radius", ""));
         assert!(rest.starts_with(&has_path), "{path}: {told:?}");
     }
+    let mut scene = Scene::new("explicit and attached");
+    scene.body(Body::new("load").with_mass(1.0).shape(Geometry::Sphere { radius: 0.1 }));
+    let attachments = vec![Attachment { point: 0, body: "load".into() }];
+    scene.particles(Particles { method: ParticleMethod::Verlet, attachments, ..two() });
+    let told = World::build(&scene).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(told.starts_with("particles[0].method"), "{told}");
     let mut scene = Scene::new("twice");
     scene.particles(two()).particles(two());
     let told = World::build(&scene).err().map(|e| e.to_string()).unwrap_or_default();
