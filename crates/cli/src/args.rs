@@ -160,6 +160,21 @@ pub struct SolveOptions {
 }
 
 impl SolveOptions {
+    /// The choice as words of a command line for another process, without what is the default.
+    pub fn words(&self) -> Vec<String> {
+        let named = [
+            ("--stepper", name_of(&self.stepper), "fixed"),
+            ("--method", name_of(&self.method), "direct"),
+            ("--contact", name_of(&self.contact), "newton"),
+        ];
+        let named = named.into_iter().filter(|(_, name, default)| name != default);
+        let mut words: Vec<String> = named.flat_map(|(flag, name, _)| [flag.to_owned(), name]).collect();
+        words.extend(self.tolerance.iter().flat_map(|t| ["--tolerance".to_owned(), t.to_string()]));
+        let switches = [("--sleep", self.sleep), ("--shock", self.shock)];
+        words.extend(switches.into_iter().filter(|(_, on)| *on).map(|(flag, _)| flag.to_owned()));
+        words
+    }
+
     /// Refuses a choice that would have no effect.
     pub fn check(&self) -> Result<(), Failure> {
         if matches!(self.stepper, StepperName::Fixed) {

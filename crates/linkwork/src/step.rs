@@ -150,7 +150,10 @@ impl Round<'_> {
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
         let left = MOST_HALVINGS - self.halvings;
         late.fill(count, free.len(), false);
-        let spent = |mechanisms: &[Mechanism]| mechanisms.iter().map(|m| m.timer.stages.sum()).sum::<f64>();
+        let spent = |mechanisms: &[Mechanism]| match params.clock {
+            Some(_) => mechanisms.iter().map(|m| m.timer.stages.sum()).sum(),
+            None => 0.0,
+        };
         let by_joints = spent(mechanisms);
         timer.resume();
         let contact = contacts.advance(world, mechanisms, free, params, (self.halvings, left), late);

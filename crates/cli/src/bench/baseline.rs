@@ -129,6 +129,16 @@ impl Baseline {
             let percent = format!("{:+.2} %", 100.0 * (change.ratio() - 1.0));
             rows.push([entry.label.clone(), figure(before.median), figure(entry.median), percent, word.into()]);
         }
+        let measured = |label: &str| now.entries.iter().any(|entry| entry.label == label);
+        for before in self.entries.iter().filter(|before| !measured(&before.label)) {
+            rows.push([before.label.clone(), figure(before.median), "".into(), "".into(), "not measured".into()]);
+        }
+        if !self.entries.iter().any(|before| measured(&before.label)) {
+            return Err(Failure::usage(
+                "--compare: no scene of the file was measured",
+                "measure the same scenes with the same settings as when it was saved",
+            ));
+        }
         let rows: Vec<Vec<String>> = rows.into_iter().map(Vec::from).collect();
         let header = ["scene", "before", "now", "change", ""];
         let text = format!(

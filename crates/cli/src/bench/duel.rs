@@ -1,7 +1,7 @@
 //! Two builds by turns: what slows the machine down for a while slows both.
 
 use super::cases::CASES;
-use crate::args::{BenchOptions, name_of};
+use crate::args::BenchOptions;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -84,13 +84,12 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
         command.args(["--set", &format!("{key}={value}")]);
     }
     let steps = &options.stepping;
-    for (flag, value) in [("--dt", steps.dt), ("--duration", steps.duration), ("--tolerance", steps.solving.tolerance)]
-    {
+    for (flag, value) in [("--dt", steps.dt), ("--duration", steps.duration)] {
         if let Some(value) = value {
             command.args([flag, &value.to_string()]);
         }
     }
-    command.args(["--method", &name_of(&steps.solving.method)]).args(steps.solving.sleep.then_some("--sleep"));
+    command.args(steps.solving.words());
     command.args(&options.scenes).stdin(Stdio::null()).stderr(Stdio::null());
     let shown = program.display();
     let output = command.output().map_err(|error| {

@@ -5,7 +5,7 @@
 
 use super::baseline::{Baseline, Entry, Quantity};
 use super::cases::label;
-use crate::args::{BenchOptions, name_of};
+use crate::args::BenchOptions;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -60,22 +60,21 @@ fn asked(
     duration: Option<f64>,
     options: &BenchOptions,
 ) -> (String, Vec<String>) {
-    let mut arguments = vec!["run".to_owned(), scene.to_owned(), "--quiet".to_owned()];
+    let mut arguments = ["run", scene, "--quiet", "--threads", "1"].map(str::to_owned).to_vec();
     for (key, value) in settings {
         arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
     }
     let steps = &options.stepping;
     let mut label = label(scene, settings.iter().map(|(key, value)| (key.as_str(), *value)));
-    for (flag, value) in [("--duration", duration), ("--dt", steps.dt), ("--tolerance", steps.solving.tolerance)] {
+    for (flag, value) in [("--duration", duration), ("--dt", steps.dt)] {
         if let Some(value) = value {
             label.push_str(&format!(" {flag} {value}"));
             arguments.extend([flag.to_owned(), value.to_string()]);
         }
     }
-    arguments.extend(["--method".to_owned(), name_of(&steps.solving.method)]);
-    if steps.solving.sleep {
-        label.push_str(" --sleep");
-        arguments.push("--sleep".to_owned());
+    for word in steps.solving.words() {
+        label.push_str(&format!(" {word}"));
+        arguments.push(word);
     }
     (label, arguments)
 }
