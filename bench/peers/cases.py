@@ -49,7 +49,8 @@ def settings(scene, engine, h):
     if engine in ("rapier-f64", "rapier-f32"):
         tries = [("default", {}), ("4 substeps", dict(substeps=4))]
         if engine == "rapier-f32":
-            return tries + [("16 substeps", dict(substeps=16))]
+            tries += [("16 substeps", dict(substeps=16))]
+            return tries + ([("20 iterations", dict(iterations=20))] if scene in LOOPS else [])
         tries += [("16 substeps", dict(substeps=16)), ("20 iterations", dict(iterations=20)),
                   ("16 substeps, 20 iterations", dict(substeps=16, iterations=20))]
         if not touching:
@@ -79,6 +80,10 @@ def settings(scene, engine, h):
                  ("direct step", dict(method="direct")),
                  ("direct step, ERP 0.8, CFM 1e-13", dict(method="direct", erp=0.8, cfm=1e-13)),
                  ("direct step, 4 substeps", dict(method="direct", substeps=4))]
+        if scene in LOOPS:  # what Tomcin found best for a crane and for machines
+            tries += [("quick step, 500 iterations, ERP 0.1, 10 substeps", dict(method="quick", iterations=500, erp=0.1, substeps=10)),
+                      ("quick step, 10 substeps", dict(method="quick", substeps=10)),
+                      ("direct step, ERP 0, CFM 1e-10", dict(method="direct", erp=0.0, cfm=1e-10))]
         if scene == "tree-1023":  # a direct step takes seconds
             return tries[:3] + [("quick step, 16 substeps", dict(method="quick", substeps=16))]
         return tries + ([("quick step, 16 substeps", dict(method="quick", substeps=16)),
