@@ -141,7 +141,8 @@ pub enum LeftToDirect {
         /// Up to how many it is done.
         most: usize,
     },
-    /// Error control follows joints held directly.
+    /// Error control follows this mechanism with its joints held directly: it has loops, rods, bounded rows, stiff springs or a
+    /// carrier that is moved.
     ErrorControl,
     /// A step of an eighth of the size gained or lost energy without cause, or its loops or limits could not be closed.
     Irregular,

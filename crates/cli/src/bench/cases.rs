@@ -411,6 +411,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::Growth { from: "strandbeest legs=12", to: "strandbeest legs=50", exponent: LINEAR },
     Relation::MeanGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
+    Relation::Growth { from: "rings rings=90", to: "rings rings=1440", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "rings rings=360", to: "rings rings=1440 poles=10", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "adaptive step, chain of 1000", to: "adaptive step, chain of 10000", exponent: SUBLINEAR },
     Relation::Growth {
