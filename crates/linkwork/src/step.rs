@@ -128,19 +128,19 @@ impl Round<'_> {
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, free, active);
         }
+        let left = MOST_HALVINGS - self.halvings;
+        contacts.plan(world, mechanisms, free, params, (self.halvings, left));
         timer.lap(|s| &mut s.collide);
-        let (bodies, joints, gravity) = (&world.bodies, &world.joints, world.gravity);
+        let seen = world.seen();
         let many = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() > MANY;
         for_each(mechanisms, many, |k, mechanism| {
             mechanism.advanced = None;
-            if active.mechanisms[k] {
-                mechanism.timer.start(params.clock);
-                mechanism.method = params.method;
-                mechanism.gather(bodies, joints, gravity);
+            if active.mechanisms[k] && !contacts.gathers(k) {
+                mechanism.gather_in_turn(&seen, params);
                 if !contacts.touches(k) {
                     mechanism.advanced = Some(mechanism.advance(h, params, disturbed));
+                    mechanism.timer.lap(|s| &mut s.other);
                 }
-                mechanism.timer.lap(|s| &mut s.other);
             }
         });
         for advance in mechanisms.iter().filter_map(|m| m.advanced.as_ref()) {
@@ -148,7 +148,6 @@ impl Round<'_> {
         }
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
-        let left = MOST_HALVINGS - self.halvings;
         late.fill(count, free.len(), false);
         let spent = |mechanisms: &[Mechanism]| match params.clock {
             Some(_) => mechanisms.iter().map(|m| m.timer.stages.sum()).sum(),

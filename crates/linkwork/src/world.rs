@@ -45,6 +45,15 @@ pub struct World {
     pub(crate) particles: Vec<SystemState>,
 }
 
+/// What a step reads of a world, from any thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub bodies: &'a Bodies,
+    pub joints: &'a Joints,
+    pub collisions: &'a Collisions,
+    pub gravity: DVec3,
+}
+
 /// The whole state of a world at one moment. Restoring it restores every bit.
 #[derive(Clone)]
 pub struct Snapshot {
@@ -114,6 +123,11 @@ impl World {
             problems = world.insert_particles(&scene.particles);
         }
         if problems.is_empty() { Ok(world) } else { Err(BuildError { problems }) }
+    }
+
+    pub(crate) fn seen(&self) -> Seen<'_> {
+        let World { bodies, joints, collisions, gravity, .. } = self;
+        Seen { bodies, joints, collisions, gravity: *gravity }
     }
 
     /// Simulated time, s.

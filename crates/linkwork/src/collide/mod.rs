@@ -31,6 +31,7 @@ mod tests;
 pub use query::{Hit, QueryFilter, TimeOfImpact};
 
 use crate::handle::BodyId;
+use crate::joint::Motion;
 use crate::math::Placed;
 use crate::parallel::{for_each, threads};
 use crate::scene::BodyKind;
@@ -216,8 +217,34 @@ pub(crate) struct Collisions {
     finders: Vec<Finder>,
     old: Vec<Manifold>,
     fresh: Vec<(u32, u32)>,
+    looker: Looker,
+}
+
+/// Working memory for a look at two colliders.
+#[derive(Clone, Default)]
+pub(crate) struct Looker {
     touches: Touches,
     work: Workspace,
+}
+
+impl Looker {
+    fn look(&mut self, entries: &[Entry], manifold: &Manifold, a: &Placed, b: &Placed, reach: f64) -> &Touches {
+        let form = |collider: u32, at: &Placed| {
+            let c = &entries[collider as usize].collider;
+            (&c.form, Place { x: at.x + at.r * c.position, r: at.r * c.turn })
+        };
+        let ((fa, pa), (fb, pb)) = (form(manifold.collider_a, a), form(manifold.collider_b, b));
+        narrow::contacts(
+            (fa, &pa),
+            (fb, &pb),
+            reach,
+            0.0,
+            &mut PairMemory::default(),
+            &mut self.work,
+            &mut self.touches,
+        );
+        &self.touches
+    }
 }
 
 /// Path below which what two shapes touch each other with stays the same, m: what is neglected is of second order, 1e-13 m for
@@ -316,14 +343,20 @@ impl Collisions {
 
     /// What touches between two colliders where their bodies will be, within `reach`; nothing is remembered.
     pub fn look_ahead(&mut self, manifold: &Manifold, a: &Placed, b: &Placed, reach: f64) -> &Touches {
-        let Collisions { entries, work, touches, .. } = self;
-        let form = |collider: u32, at: &Placed| {
-            let c = &entries[collider as usize].collider;
-            (&c.form, Place { x: at.x + at.r * c.position, r: at.r * c.turn })
-        };
-        let ((fa, pa), (fb, pb)) = (form(manifold.collider_a, a), form(manifold.collider_b, b));
-        narrow::contacts((fa, &pa), (fb, &pb), reach, 0.0, &mut PairMemory::default(), work, touches);
-        touches
+        let Collisions { entries, looker, .. } = self;
+        looker.look(entries, manifold, a, b, reach)
+    }
+
+    /// The same, with working memory of somebody else.
+    pub fn look_ahead_with<'a>(
+        &self,
+        looker: &'a mut Looker,
+        manifold: &Manifold,
+        a: &Placed,
+        b: &Placed,
+        reach: f64,
+    ) -> &'a Touches {
+        looker.look(&self.entries, manifold, a, b, reach)
     }
 
     /// Calls `visit` with the number of every pair of a collider.
@@ -371,6 +404,13 @@ impl Collisions {
     /// How far the points of a collider are from its body's centre of mass at most, m.
     pub fn sweep(&self, collider: u32) -> f64 {
         self.entries[collider as usize].collider.sweep
+    }
+
+    /// How fast points of a collider move at most, m/s.
+    pub fn speed(&self, collider: u32, motion: &Motion) -> f64 {
+        // a plane has no size, and does not turn
+        let turning = if motion.w == DVec3::ZERO { 0.0 } else { motion.w.length() * self.sweep(collider) };
+        motion.v.length() + turning
     }
 
     /// Forgets the impulses of contacts.

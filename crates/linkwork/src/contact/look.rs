@@ -217,22 +217,34 @@ impl Contacts {
     /// next search.
     pub(super) fn outruns_its_reach(
         &mut self,
-        island: &Island,
+        island: &mut Island,
         world: &mut World,
         mechanisms: &[Mechanism],
         h: f64,
     ) -> bool {
-        self.thrown.clear();
+        island.swept.thrown.clear();
         for &m in &island.manifolds {
             let m = &world.collisions.manifolds[m as usize];
             for (slot, collider) in [(m.a, m.collider_a), (m.b, m.collider_b)] {
                 if self.unit[slot as usize] != NONE
                     && h * self.speed(world, mechanisms, slot, collider) > world.collisions.reach(collider)
                 {
-                    self.thrown.push(collider);
+                    island.swept.thrown.push(collider);
                 }
             }
         }
+        self.meets_beyond_reach(island, world, mechanisms, h)
+    }
+
+    /// The same, of colliders that are known to go farther than contacts were looked for.
+    pub(super) fn meets_beyond_reach(
+        &mut self,
+        island: &mut Island,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        h: f64,
+    ) -> bool {
+        std::mem::swap(&mut self.thrown, &mut island.swept.thrown);
         if self.thrown.is_empty() {
             return false;
         }
@@ -314,9 +326,7 @@ impl Contacts {
 
     /// How fast points of a collider move at most.
     fn speed(&self, world: &World, mechanisms: &[Mechanism], slot: u32, collider: u32) -> f64 {
-        let motion = self.motion(world, mechanisms, slot);
-        let turning = if motion.w == DVec3::ZERO { 0.0 } else { motion.w.length() * world.collisions.sweep(collider) };
-        motion.v.length() + turning
+        world.collisions.speed(collider, &self.motion(world, mechanisms, slot))
     }
 
     /// Where a body will be.

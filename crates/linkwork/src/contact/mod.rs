@@ -70,13 +70,13 @@ struct Island {
     asleep: bool,
     /// How many of them were seen where the step begins.
     seen: usize,
-    /// Of a pile: the first of its free bodies among [`Contacts::states`].
-    first_state: usize,
+    /// What is to be done with it, and what sweeps leave if it is a pile.
+    plan: pile::Plan,
+    swept: pile::Swept,
     problem: Problem,
     newton: Newton,
     work: Rigid,
     sweeps: sweeps::Sweeps,
-    pile: pile::Pile,
     quiet: quiet::Quiet,
     /// Mechanisms that are solved body by body, and their first coordinates.
     body_wise: Vec<(u32, u32)>,
@@ -182,6 +182,9 @@ pub(crate) struct Contacts {
     bounces: Bounces,
     solver: ContactSolver,
     advances: Vec<Advance>,
+    /// Of each mechanism in a pile: its place among those of the pile.
+    place: Vec<u32>,
+    spare: pile::Spare,
 }
 
 impl Contacts {
@@ -341,26 +344,24 @@ impl Contacts {
         let may_halve = left > 0;
         let mut report = ContactReport::default();
         self.hit.clear();
-        self.solver = params.contact;
+        let planned = |plan: pile::Plan| {
+            let islands = self.islands[..self.count].iter().enumerate();
+            islands.filter(|(_, i)| !i.asleep && i.plan == plan).map(|(k, _)| k).collect::<Vec<_>>()
+        };
+        let piles = planned(pile::Plan::Sweep);
+        let mut others = planned(pile::Plan::Solve);
+        others.extend(planned(pile::Plan::Calm));
+        planned(pile::Plan::Wait).into_iter().for_each(|k| self.islands[k].delay(late));
+        let halving = (halvings, may_halve);
+        others.extend(self.advance_piles(&piles, true, world, mechanisms, free, params, halving, late, &mut report));
+        others.sort_unstable();
         let mut piles = Vec::new();
-        for k in 0..self.count {
-            if self.islands[k].asleep {
-                continue;
-            }
+        for k in others {
             let mut island = std::mem::take(&mut self.islands[k]);
-            let is_pile = self.is_pile(&mut island, world, mechanisms, free, params);
-            self.islands[k] = island;
-            let calm = is_pile && !params.shock_propagation && self.is_calm(&self.islands[k], world, mechanisms, free);
-            if is_pile && !calm {
-                let lowest = self.islands[k].lowest_slot(mechanisms, free);
-                match lowest.is_some_and(|slot| may_halve && world.resting.hurries(slot, halvings)) {
-                    true => self.islands[k].delay(late),
-                    false => piles.push(k),
-                }
-                continue;
-            }
-            let mut island = std::mem::take(&mut self.islands[k]);
-            island.calm = calm;
+            island.calm = island.plan == pile::Plan::Calm && {
+                let mut members = pile::members_of(mechanisms, &island.mechanisms);
+                self.is_pile(&mut island, &world.seen(), &mut members, free, params.dt)
+            };
             let mut attempt = ContactReport::default();
             let outcome = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
             report.add(&attempt, outcome == Attempt::Advanced);
@@ -369,12 +370,12 @@ impl Contacts {
                 Attempt::NeedsSmallerStep => island.delay(late),
                 Attempt::NeedsSweeps => piles.push(k),
             }
-            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| calm) {
+            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
                 world.resting.note_calm(slot, outcome != Attempt::NeedsSweeps);
             }
             self.islands[k] = island;
         }
-        self.advance_piles(&piles, world, mechanisms, free, params, (halvings, may_halve), late, &mut report);
+        self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;
@@ -486,8 +487,7 @@ impl Contacts {
     fn motion(&self, world: &World, mechanisms: &[Mechanism], slot: u32) -> Motion {
         let unit = self.unit[slot as usize];
         if unit == NONE {
-            let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
-            return body.map_or(Motion::default(), |b| Motion { v: b.v, w: b.w });
+            return motion_by_user(&world.bodies, slot);
         }
         let local = self.local[slot as usize] as usize;
         if (unit as usize) < mechanisms.len() {
@@ -616,4 +616,10 @@ impl Contacts {
             body.supported = state.supported;
         }
     }
+}
+
+/// The motion of a body that no unit moves.
+fn motion_by_user(bodies: &Bodies, slot: u32) -> Motion {
+    let body = bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
+    body.map_or(Motion::default(), |b| Motion { v: b.v, w: b.w })
 }

@@ -33,7 +33,7 @@ use crate::math::{Placed, max_abs, rotation};
 use crate::params::{Method, StepParams};
 use crate::report::{LeftToDirect, StageTimer, StepKind};
 use crate::scene::BodyKind;
-use crate::world::{Bodies, Joints};
+use crate::world::{Bodies, Joints, Seen};
 use bounded::BoundedRows;
 use glam::{DMat3, DQuat, DVec3};
 use layout::{Layout, Source, WORLD_SLOT};
@@ -254,6 +254,14 @@ impl Mechanism {
         };
         mechanism.linear.set_fixations(&mechanism.layout);
         mechanism
+    }
+
+    /// Begins a step: takes its method and reads the world's state, timed.
+    pub fn gather_in_turn(&mut self, world: &Seen, params: &StepParams) {
+        self.timer.start(params.clock);
+        self.method = params.method;
+        self.gather(world.bodies, world.joints, world.gravity);
+        self.timer.lap(|s| &mut s.other);
     }
 
     /// Reads the world's state into working memory.

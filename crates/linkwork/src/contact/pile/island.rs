@@ -1,15 +1,16 @@
-//! The step of an island that is a pile (docs/method.md, Piles).
+//! Which islands are piles, and their step, each by itself while its memory is near (docs/method.md, Piles).
 
-use super::{Frame, Pile};
+use super::Frame;
+use super::task::{Outcome, Task, Tasks};
 use crate::collide::Manifold;
-use crate::contact::free::{Free, predict_all};
+use crate::contact::free::Free;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
-use crate::mechanism::{Advance, Hat, Mechanism};
+use crate::mechanism::Mechanism;
 use crate::parallel::{MANY, for_each};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
 use crate::step::Active;
-use crate::world::{Bodies, World};
+use crate::world::{Bodies, Seen, World};
 use glam::DVec3;
 
 /// Units and freedoms from which on things with joints are a pile.
@@ -25,44 +26,86 @@ const LARGE: usize = 200;
 /// an attempt that fails costs a sweep for each of its iterations.
 const CALM: [(usize, f64); 2] = [(60, 0.2), (200, 0.02)];
 
-/// How far bodies may pass along each other, or the ends of a turning one bend off, before their contacts are doubted, m.
-const PASSING: f64 = 5e-3;
-const TURNING: f64 = 3e-4;
-/// How much deeper than foreseen asks for a smaller step, m.
-const DEEPER: f64 = 1e-3;
+/// What is to be done with an island.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::contact) enum Plan {
+    /// Newton's method.
+    #[default]
+    Solve,
+    /// Newton's method, softly, if it is a pile: sweeps would rock it.
+    Calm,
+    /// Sweeps, if it is a pile; its mechanisms are gathered when it is its turn.
+    Sweep,
+    /// Smaller steps, as all of its last ones were.
+    Wait,
+}
 
 impl Contacts {
-    /// Whether an island is so many things with joints that touch each other that they are swept over: what they do while they
-    /// tumble changes from step to step, and Newton's method would start anew in each. Shocks are propagated in sweeps only, so
-    /// that things without joints are swept over as well where this is asked for.
+    /// Plans what is done with each island.
+    pub fn plan(
+        &mut self,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        free: &[u32],
+        params: &StepParams,
+        (halvings, left): (u32, u32),
+    ) {
+        self.solver = params.contact;
+        for k in 0..self.count {
+            let island = &self.islands[k];
+            let plan = if island.asleep || !self.may_be_pile(island, mechanisms, params) {
+                Plan::Solve
+            } else if !params.shock_propagation && self.is_calm(island, world, mechanisms, free) {
+                Plan::Calm
+            } else {
+                let lowest = island.lowest_slot(mechanisms, free);
+                match lowest.is_some_and(|slot| left > 0 && world.resting.hurries(slot, halvings)) {
+                    true => Plan::Wait,
+                    false => Plan::Sweep,
+                }
+            };
+            self.islands[k].plan = plan;
+        }
+    }
+
+    /// Whether a mechanism is gathered by its island, when it is that one's turn.
+    pub fn gathers(&self, mechanism: usize) -> bool {
+        self.touches(mechanism) && self.islands[self.island_of[mechanism] as usize].plan == Plan::Sweep
+    }
+
+    /// Whether an island may be a pile, by its size.
+    fn may_be_pile(&self, island: &Island, mechanisms: &[Mechanism], params: &StepParams) -> bool {
+        let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
+        let alone = island.mechanisms.is_empty() && !params.shock_propagation;
+        !alone && 6 * (bodies + island.free.len()) > PILE_FREEDOMS && self.solver == ContactSolver::Newton
+    }
+
+    /// Whether an island that may be a pile is so many things with joints that touch each other that they are swept over: what
+    /// they do while they tumble changes from step to step, and Newton's method would start anew in each. Shocks are propagated
+    /// in sweeps only, so that things without joints are swept over as well where this is asked for.
+    /// Its mechanisms must have been gathered; they begin their step in contact.
     pub(in crate::contact) fn is_pile(
         &self,
         island: &mut Island,
-        world: &World,
-        mechanisms: &mut [Mechanism],
+        world: &Seen,
+        mechanisms: &mut [&mut Mechanism],
         free: &[u32],
-        params: &StepParams,
+        h: f64,
     ) -> bool {
-        let h = params.dt;
-        let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
-        let units = island.mechanisms.len() + island.free.len();
-        let most = 6 * (bodies + island.free.len());
-        let alone = island.mechanisms.is_empty() && !params.shock_propagation;
-        if alone || most <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
-            return false;
-        }
         let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
         if island.free.iter().any(carried) || !island.manifolds.iter().all(|&m| is_plain(world, m, h)) {
             return false;
         }
+        let jointed = mechanisms.iter().flat_map(|m| m.movable_bodies());
         let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
-        for slot in island.slots(mechanisms, free) {
+        for &slot in jointed.chain(island.free.iter().map(|&k| &free[k as usize])) {
             let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
             (lightest, heaviest) = (lightest.min(mass), heaviest.max(mass));
         }
+        let bodies = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() + island.free.len();
+        let units = island.mechanisms.len() + island.free.len();
         let mut freedoms = 6 * island.free.len();
-        for &m in &island.mechanisms {
-            let mechanism = &mut mechanisms[m as usize];
+        for (mechanism, &m) in mechanisms.iter_mut().zip(&island.mechanisms) {
             if !mechanism.can_pile() || self.carried[m as usize] {
                 return false;
             }
@@ -73,30 +116,25 @@ impl Contacts {
             }
         }
         // light bodies that are held tightly feel what they bear, not what they weigh
-        let tight = freedoms < TIGHT * (bodies + island.free.len()) && heaviest > MOST_RATIO * lightest;
-        island.tight = tight;
+        island.tight = freedoms < TIGHT * bodies && heaviest > MOST_RATIO * lightest;
         units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE
     }
 
-    /// Whether a pile is so small and slow that Newton's method is worth a try: it brings to rest what sweeps rock.
-    pub(in crate::contact) fn is_calm(
-        &self,
-        island: &Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        free: &[u32],
-    ) -> bool {
+    /// Whether an island is so small and slow that Newton's method is worth a try: it brings to rest what sweeps rock.
+    fn is_calm(&self, island: &Island, world: &mut World, mechanisms: &[Mechanism], free: &[u32]) -> bool {
         let mut slots = island.slots(mechanisms, free);
         let bodies = slots.clone().count();
         let Some((_, speed)) = CALM.iter().find(|(most, _)| bodies <= *most) else { return false };
-        let slow = |slot: u32| world.bodies.at(slot as usize).is_none_or(|b| b.v.length() < *speed);
+        let slow = |slot: u32| self.placed[slot as usize].v.length() < *speed;
         slots.all(slow) && island.lowest_slot(mechanisms, free).is_some_and(|slot| !world.resting.is_restless(slot))
     }
 
-    /// Advances all piles, several at once; those that need a smaller step are left and are `late`.
+    /// Advances islands that may be piles, several at once; those that need a smaller step are left and are `late`. Returns
+    /// those that are no piles, their mechanisms gathered. `fresh`: mechanisms are not gathered yet.
     pub(in crate::contact) fn advance_piles(
         &mut self,
         piles: &[usize],
+        fresh: bool,
         world: &mut World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
@@ -104,204 +142,131 @@ impl Contacts {
         (halvings, may_halve): (u32, bool),
         late: &mut Active,
         report: &mut ContactReport,
-    ) {
+    ) -> Vec<usize> {
+        let mut others = Vec::new();
         if piles.is_empty() {
-            return;
+            return others;
         }
-        let h = params.dt;
-        self.first_coordinate.resize(self.island_of.len(), NONE);
+        self.number_bodies(piles, mechanisms);
+        let pile_of = self.pile_of(piles, mechanisms.len());
         let mut islands: Vec<Island> = piles.iter().map(|&k| std::mem::take(&mut self.islands[k])).collect();
-        for island in &mut islands {
-            self.number_bodies(island, world, mechanisms, free, h);
+        let mut tasks: Vec<Task> = islands.iter_mut().map(|island| Task { island, mechanisms: Vec::new() }).collect();
+        for (mechanism, pile) in mechanisms.iter_mut().zip(&pile_of).filter(|(_, p)| **p != NONE) {
+            tasks[*pile as usize].mechanisms.push(mechanism);
         }
-        let bodies = |i: &Island| {
-            i.free.len() + i.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum::<usize>()
-        };
-        let many = islands.iter().map(bodies).sum::<usize>() > MANY;
-        let mut reports = vec![ContactReport::default(); islands.len()];
-        let place: Vec<u32> = self.places_of(&islands, mechanisms.len());
-        {
-            let mut tasks: Vec<Task> = islands
-                .iter_mut()
-                .zip(&mut reports)
-                .map(|(island, report)| Task { island, mechanisms: Vec::new(), report })
-                .collect();
-            for (mechanism, place) in mechanisms.iter_mut().zip(&place).filter(|(_, p)| **p != NONE) {
-                tasks[*place as usize].mechanisms.push(mechanism);
+        let bodies = tasks.iter().map(Task::bodies).sum::<usize>();
+        let shared = Tasks { contacts: self, world: world.seen(), free, params, fresh, may_halve };
+        for_each(&mut tasks, bodies > MANY, |_, task| shared.run(task));
+        for (mut island, &k) in islands.into_iter().zip(piles) {
+            let first_state = self.states.len();
+            self.append_states(&island.swept.states);
+            if island.swept.outcome == Outcome::Thrown {
+                island.swept.outcome = match self.meets_beyond_reach(&mut island, world, mechanisms, params.dt) {
+                    true => Outcome::NeedsSmallerStep,
+                    false => {
+                        let members = members_of(mechanisms, &island.mechanisms);
+                        let shared = Tasks { contacts: self, world: world.seen(), free, params, fresh, may_halve };
+                        shared.finish(&mut Task { island: &mut island, mechanisms: members });
+                        self.states[first_state..].copy_from_slice(&island.swept.states);
+                        Outcome::Advanced
+                    }
+                };
             }
-            let shared = Shared {
-                contacts: self.numbers(),
-                bodies: &world.bodies,
-                manifolds: &world.collisions.manifolds,
-                states: &self.states,
-            };
-            for_each(&mut tasks, many, |_, task| shared.solve(task, params));
-        }
-        let mut taken = vec![false; islands.len()];
-        for (k, island) in islands.iter_mut().enumerate() {
-            let pile = std::mem::take(&mut island.pile);
-            self.predict_free(&pile, island, h);
-            let closed = island.closings.iter().all(Option::is_some);
-            taken[k] = !(may_halve
-                && (!closed
-                    || self.ends_too_deep(island, world, mechanisms, h)
-                    || self.outruns_its_reach(island, world, mechanisms, h)));
-            if taken[k] {
-                if let Some(slot) = island.lowest_slot(mechanisms, free) {
-                    world.resting.note_pace(slot, halvings);
+            let swept = &mut island.swept;
+            report.add(&swept.report, swept.outcome == Outcome::Advanced);
+            match swept.outcome {
+                Outcome::NoPile => {
+                    self.states.truncate(first_state);
+                    others.push(k);
                 }
-                self.take_impulses(&pile, island, world);
-                self.finish_free(&pile, island, world, h);
-            } else {
-                island.delay(late);
+                Outcome::NeedsSmallerStep | Outcome::Thrown => island.delay(late),
+                Outcome::Advanced => {
+                    self.advances.append(&mut swept.advances);
+                    self.take_impulses(&island, world);
+                    if let Some(slot) = island.lowest_slot(mechanisms, free) {
+                        world.resting.note_pace(slot, halvings);
+                    }
+                }
             }
-            island.pile = pile;
-            report.add(&reports[k], taken[k]);
-        }
-        self.finish_mechanisms(&islands, &taken, &place, mechanisms, params);
-        for (island, &k) in islands.into_iter().zip(piles) {
             self.islands[k] = island;
         }
+        others
     }
 
-    /// Gives every body of a pile its number in it, and kicks those without joints.
-    fn number_bodies(&mut self, island: &mut Island, world: &World, mechanisms: &[Mechanism], free: &[u32], h: f64) {
-        island.first_state = self.states.len();
-        island.seen = island.manifolds.len();
-        let mut count = 0;
-        for &m in &island.mechanisms {
-            self.first_coordinate[m as usize] = count;
-            count += mechanisms[m as usize].movable_bodies().len() as u32;
-        }
-        for &k in &island.free {
-            let slot = free[k as usize];
-            let mut state = Free::new(&world.bodies, slot);
-            state.kick(&world.bodies, world.gravity, h);
-            self.local[slot as usize] = self.states.len() as u32;
-            self.first_coordinate[self.mechanism_count + k as usize] = count;
-            self.states.push(state);
-            count += 1;
+    /// Gives every body of islands its number among those of its island.
+    fn number_bodies(&mut self, islands: &[usize], mechanisms: &[Mechanism]) {
+        self.first_coordinate.resize(self.island_of.len(), NONE);
+        for &k in islands {
+            let (island, mut count) = (&self.islands[k], 0);
+            for &m in &island.mechanisms {
+                self.first_coordinate[m as usize] = count;
+                count += mechanisms[m as usize].movable_bodies().len() as u32;
+            }
+            for &k in &island.free {
+                self.first_coordinate[self.mechanism_count + k as usize] = count;
+                count += 1;
+            }
         }
     }
 
-    /// Of every mechanism: the pile that it is in.
-    fn places_of(&self, islands: &[Island], mechanisms: usize) -> Vec<u32> {
-        let mut place = vec![NONE; mechanisms];
-        for (k, island) in islands.iter().enumerate() {
-            island.mechanisms.iter().for_each(|&m| place[m as usize] = k as u32);
+    /// Of every mechanism: the pile that it is in, and its place there in [`Contacts::place`].
+    fn pile_of(&mut self, piles: &[usize], mechanisms: usize) -> Vec<u32> {
+        let mut pile_of = vec![NONE; mechanisms];
+        self.place.resize(mechanisms, NONE);
+        for (pile, &k) in piles.iter().enumerate() {
+            for (place, &m) in self.islands[k].mechanisms.iter().enumerate() {
+                (pile_of[m as usize], self.place[m as usize]) = (pile as u32, place as u32);
+            }
         }
-        place
+        pile_of
     }
 
-    fn numbers(&self) -> Numbers<'_> {
-        Numbers {
-            unit: &self.unit,
-            local: &self.local,
-            first: &self.first_coordinate,
-            mechanisms: self.mechanism_count,
+    fn append_states(&mut self, states: &[Free]) {
+        for state in states {
+            self.local[state.slot as usize] = self.states.len() as u32;
+            self.states.push(*state);
         }
     }
 
+    /// The number of a body in its pile; `None` if nothing there moves it.
     pub(in crate::contact) fn body_in_pile(&self, slot: u32) -> Option<u32> {
-        self.numbers().body(slot)
+        let unit = self.unit[slot as usize];
+        let local = if (unit as usize) < self.mechanism_count { self.local[slot as usize] } else { 0 };
+        (unit != NONE).then(|| self.first_coordinate[unit as usize] + local)
     }
 
     /// Gives the impulses to the memory of the contact points.
-    fn take_impulses(&mut self, pile: &Pile, island: &Island, world: &mut World) {
+    fn take_impulses(&mut self, island: &Island, world: &mut World) {
         for &m in &island.mechanisms {
             self.pushed[m as usize] = self.carried[m as usize];
         }
         let manifolds = &mut world.collisions.manifolds;
-        let (unit, pushed) = (&self.unit, &mut self.pushed);
-        pile.each_impulse(|m, p, normal, across| {
-            note_impulse(&mut manifolds[m as usize], p, normal, across, unit, pushed);
-        });
-    }
-
-    /// Finds where bodies without joints go.
-    fn predict_free(&mut self, pile: &Pile, island: &Island, h: f64) {
-        let range = island.first_state..island.first_state + island.free.len();
-        for state in &mut self.states[range.clone()] {
-            let body = self.first_coordinate[self.unit[state.slot as usize] as usize];
-            state.u = pile.velocities(body, h).1;
+        for p in &island.swept.impulses {
+            note_impulse(
+                &mut manifolds[p.manifold as usize],
+                p.point,
+                p.normal,
+                p.across,
+                &self.unit,
+                &mut self.pushed,
+            );
         }
-        predict_all(&mut self.states[range], h);
-    }
-
-    fn finish_free(&mut self, pile: &Pile, island: &Island, world: &World, h: f64) {
-        for state in &mut self.states[island.first_state..island.first_state + island.free.len()] {
-            let unit = self.unit[state.slot as usize];
-            let end = pile.velocities(self.first_coordinate[unit as usize], h).0;
-            state.turn_to_end(&end);
-            state.advance(&world.bodies, world.gravity, h, self.pushed[unit as usize]);
-        }
-    }
-
-    /// Moves the mechanisms of all piles that are taken, several at once.
-    fn finish_mechanisms(
-        &mut self,
-        islands: &[Island],
-        taken: &[bool],
-        place: &[u32],
-        mechanisms: &mut [Mechanism],
-        params: &StepParams,
-    ) {
-        let (first, pushed) = (&self.first_coordinate, &self.pushed);
-        let is_taken = |p: &u32| *p != NONE && taken[*p as usize];
-        let moving = mechanisms.iter_mut().zip(place).enumerate().filter(|(_, (_, p))| is_taken(p));
-        let mut tasks: Vec<(usize, &mut Mechanism, Option<Advance>)> =
-            moving.map(|(m, (mechanism, _))| (m, mechanism, None)).collect();
-        let many = tasks.iter().map(|(_, m, _)| m.movable_bodies().len()).sum::<usize>() > MANY;
-        for_each(&mut tasks, many, |_, (m, mechanism, advance)| {
-            let island = &islands[place[*m] as usize];
-            let Ok(k) = island.mechanisms.binary_search(&(*m as u32)) else { return };
-            let bodies = 0..mechanism.movable_bodies().len() as u32;
-            let end: Vec<Hat> = bodies.map(|b| island.pile.velocities(first[*m] + b, params.dt).0).collect();
-            *advance = Some(mechanism.finish_in_pile(params.dt, params, island.closings[k], &end, pushed[*m]));
-        });
-        self.advances.extend(tasks.into_iter().filter_map(|(_, _, advance)| advance));
-    }
-
-    /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
-    fn ends_too_deep(&self, island: &Island, world: &mut World, mechanisms: &[Mechanism], h: f64) -> bool {
-        let mut rest = &island.manifolds[..];
-        while let Some(&first) = rest.first() {
-            let all = &world.collisions.manifolds;
-            let manifold = all[first as usize];
-            let pair = (manifold.collider_a, manifold.collider_b);
-            // manifolds of one pair follow each other
-            let same = |m: &&u32| (all[**m as usize].collider_a, all[**m as usize].collider_b) == pair;
-            let (group, others) = rest.split_at(rest.iter().take_while(same).count());
-            let points = group.iter().flat_map(|&m| all[m as usize].points());
-            let depth = points.map(|p| -p.gap).fold(0.0, f64::max);
-            rest = others;
-            if !self.passes_by(world, mechanisms, &manifold, h) {
-                continue;
-            }
-            let (a, b) = (self.end(world, mechanisms, manifold.a, h), self.end(world, mechanisms, manifold.b, h));
-            let touches = world.collisions.look_ahead(&manifold, &a, &b, 0.0);
-            if touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER) {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn passes_by(&self, world: &World, mechanisms: &[Mechanism], manifold: &Manifold, h: f64) -> bool {
-        let sides = [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)];
-        let [a, b] = sides.map(|(slot, _)| self.motion(world, mechanisms, slot));
-        let across = (b.v - a.v).reject_from_normalized(manifold.normal).length_squared();
-        let turns = |w: DVec3, collider: u32| {
-            let angle = h * w.length();
-            // a plane has no size, and does not turn
-            angle > 0.0 && 0.5 * angle * angle * world.collisions.sweep(collider) > TURNING
-        };
-        h * h * across > PASSING * PASSING || turns(a.w, sides[0].1) || turns(b.w, sides[1].1)
     }
 }
 
+/// The mechanisms with these numbers, which rise.
+pub(in crate::contact) fn members_of<'a>(mechanisms: &'a mut [Mechanism], numbers: &[u32]) -> Vec<&'a mut Mechanism> {
+    let (mut rest, mut passed) = (mechanisms, 0);
+    let mut next = |m: &u32| {
+        let (head, tail) = std::mem::take(&mut rest).split_at_mut(*m as usize + 1 - passed);
+        (rest, passed) = (tail, *m as usize + 1);
+        head.last_mut()
+    };
+    numbers.iter().filter_map(&mut next).collect()
+}
+
 /// Whether two bodies touch in the way that piles know: without rolling friction and softness, and without a bounce to come.
-fn is_plain(world: &World, manifold: u32, h: f64) -> bool {
+fn is_plain(world: &Seen, manifold: u32, h: f64) -> bool {
     let manifold = &world.collisions.manifolds[manifold as usize];
     let material = &manifold.material;
     let bounces = || {
@@ -315,119 +280,6 @@ fn is_plain(world: &World, manifold: u32, h: f64) -> bool {
         && material.rolling == 0.0
         && material.spinning == 0.0
         && !(material.restitution > 0.0 && bounces())
-}
-
-/// A pile, its own mechanisms in the order of their numbers, and what it did.
-struct Task<'a> {
-    island: &'a mut Island,
-    mechanisms: Vec<&'a mut Mechanism>,
-    report: &'a mut ContactReport,
-}
-
-/// Where bodies are found in their piles, by slot.
-#[derive(Clone, Copy)]
-struct Numbers<'a> {
-    unit: &'a [u32],
-    local: &'a [u32],
-    first: &'a [u32],
-    mechanisms: usize,
-}
-
-impl Numbers<'_> {
-    /// The number of a body in its pile; `None` if nothing there moves it.
-    fn body(&self, slot: u32) -> Option<u32> {
-        let unit = self.unit[slot as usize];
-        let local = if (unit as usize) < self.mechanisms { self.local[slot as usize] } else { 0 };
-        (unit != NONE).then(|| self.first[unit as usize] + local)
-    }
-}
-
-/// What all piles look at while they are solved.
-struct Shared<'a> {
-    contacts: Numbers<'a>,
-    bodies: &'a Bodies,
-    manifolds: &'a [Manifold],
-    states: &'a [Free],
-}
-
-impl Shared<'_> {
-    /// Solves a pile and finds where the bodies of its mechanisms go.
-    fn solve(&self, task: &mut Task, params: &StepParams) {
-        let h = params.dt;
-        let Task { island, mechanisms, report } = task;
-        let mut pile = std::mem::take(&mut island.pile);
-        pile.clear();
-        self.fill(&mut pile, island, mechanisms, params, report);
-        let outcome = pile.solve(mechanisms, h, params.shock_propagation);
-        report.iterations += outcome.sweeps;
-        report.residual = report.residual.max(outcome.residual);
-        {
-            let mut bounded = pile.bounded();
-            for mechanism in mechanisms.iter_mut() {
-                for k in 0..mechanism.bounded_entries().count() {
-                    mechanism.note_bounded(k, bounded.next().unwrap_or(0.0));
-                }
-            }
-        }
-        let closings = &mut island.closings;
-        closings.clear();
-        closings.resize(mechanisms.len(), None);
-        let mut mean: Vec<Hat> = Vec::new();
-        pile.each_joint_impulse(|k, first, impulses| {
-            let mechanism = &mut mechanisms[k as usize];
-            mean.clear();
-            mean.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
-            closings[k as usize] = mechanism.predict_in_pile(h, params, &mean, impulses);
-        });
-        island.pile = pile;
-    }
-
-    /// Kicks the mechanisms and gives the pile bodies, joints and contacts.
-    fn fill(
-        &self,
-        pile: &mut Pile,
-        island: &Island,
-        mechanisms: &mut [&mut Mechanism],
-        params: &StepParams,
-        report: &mut ContactReport,
-    ) {
-        let (mut count, h) = (0, params.dt);
-        for (place, mechanism) in mechanisms.iter_mut().enumerate() {
-            mechanism.kick_in_contact(h);
-            pile.add_mechanism(place as u32, count);
-            for k in 0..mechanism.movable_bodies().len() {
-                let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
-                let (before, kicked) = mechanism.kick_of(k);
-                count = 1 + pile.add_body(Frame { x, whitening, inv_sqrt_mass }, before, kicked);
-            }
-        }
-        for state in &self.states[island.first_state..island.first_state + island.free.len()] {
-            pile.add_body(state.frame(), &state.before(self.bodies), &state.kicked);
-        }
-        for &m in &island.manifolds {
-            let manifold = &self.manifolds[m as usize];
-            let bodies = [manifold.a, manifold.b].map(|slot| self.contacts.body(slot));
-            pile.add_contact(m, manifold, bodies, drifts(self.bodies, manifold));
-            for point in manifold.points() {
-                report.contacts += 1;
-                report.penetration = report.penetration.max(-point.gap);
-            }
-        }
-        let drift = |manifold: &Manifold, at| drift_at(self.bodies, manifold, at);
-        pile.prepare(self.manifolds, mechanisms, island.tight, params.shock_propagation, drift);
-        for (&m, mechanism) in island.mechanisms.iter().zip(mechanisms.iter()) {
-            let (first, movable) = (self.contacts.first[m as usize], mechanism.movable_bodies().len());
-            for b in mechanism.bounded_entries() {
-                let sides = [(b.a as usize, false), (b.b as usize, true)];
-                let bodies = sides.map(|(k, _)| (k < movable).then_some(first + k as u32));
-                let rows = sides.map(|(k, is_b)| match k < movable {
-                    true => mechanism.hat_row(&b.row, k, is_b),
-                    false => [0.0; 6],
-                });
-                pile.add_bounded(bodies, rows, b.bounds, b.velocity, b.compliance, b.guess);
-            }
-        }
-    }
 }
 
 /// Gives a contact point its impulses, along the normal and across it, and notes the units that it pushes.

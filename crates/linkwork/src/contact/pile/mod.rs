@@ -20,14 +20,16 @@ mod batches;
 mod island;
 mod joints;
 mod shock;
+mod task;
 mod through;
 
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
 use glam::{DMat3, DVec3};
-pub(super) use island::{drift_at, drifts, note_impulse};
+pub(super) use island::{Plan, drift_at, drifts, members_of, note_impulse};
 use joints::Joints;
+pub(super) use task::{Spare, Swept};
 use through::Throughs;
 
 /// Substeps of a step, and sweeps of one stage at most.
