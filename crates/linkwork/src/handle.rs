@@ -120,6 +120,11 @@ impl<T, K> Arena<T, K> {
         self.slots.get_mut(slot)?.value.as_mut()
     }
 
+    /// Slots in use, and those between them.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     pub fn id_at(&self, slot: usize) -> Option<Id<K>> {
         let s = self.slots.get(slot).filter(|s| s.value.is_some())?;
         Some(Id { slot: slot as u32, generation: s.generation, kind: PhantomData })

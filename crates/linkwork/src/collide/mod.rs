@@ -217,7 +217,17 @@ pub(crate) struct Collisions {
     finders: Vec<Finder>,
     old: Vec<Manifold>,
     fresh: Vec<(u32, u32)>,
+    progress: Vec<Progress>,
     looker: Looker,
+}
+
+/// What tells whether a pair must be looked at, of one collider: many pairs look at it.
+#[derive(Clone, Copy)]
+struct Progress {
+    path: f64,
+    reach: f64,
+    slot: u32,
+    waits: bool,
 }
 
 /// Working memory for a look at two colliders.
@@ -538,11 +548,16 @@ impl Collisions {
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
         self.sensors.clear();
-        let Collisions { pairs, entries, old, manifolds, sensors, finders, .. } = self;
+        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
         // many pairs in parts of equal size; what they find is put together in their order
         let parts = if pairs.len() < FEW_PAIRS { 1 } else { threads() };
         let size = pairs.len().div_ceil(parts).max(1);
-        let looks = Looks { entries, old, bodies, h };
+        progress.clear();
+        progress.extend(entries.iter().map(|e| {
+            let slot = e.slot();
+            Progress { path: e.path, reach: e.reach, slot, waits: bodies[slot as usize].waits }
+        }));
+        let looks = Looks { entries, progress, old, bodies, h };
         if finders.len() < parts {
             finders.resize(parts, Finder::default());
         }
@@ -574,6 +589,7 @@ impl Collisions {
 /// What pairs look at.
 struct Looks<'a> {
     entries: &'a [Entry],
+    progress: &'a [Progress],
     old: &'a [Manifold],
     bodies: &'a [PlacedBody],
     h: f64,
@@ -598,16 +614,15 @@ impl Finder {
 impl Looks<'_> {
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
     fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
-        let Looks { entries, old, bodies, h } = *self;
+        let Looks { entries, progress, old, bodies, h } = *self;
         let Finder { manifolds, sensors, touches, work } = finder;
         for pair in pairs {
-            let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
-            let path = ea.path + eb.path;
-            let reach = if pair.sensor { 0.0 } else { ea.reach + eb.reach };
+            let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
+            let path = a.path + b.path;
+            let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
             let before = pair.first as usize..(pair.first + pair.count) as usize;
             (pair.first, pair.count) = (manifolds.len() as u32, 0);
-            let (body_a, body_b) = (&bodies[ea.body.slot()], &bodies[eb.body.slot()]);
-            if body_a.waits && body_b.waits && !pair.sensor {
+            if a.waits && b.waits && !pair.sensor {
                 // what they did in their own step stays known
                 let known = old.get(before).unwrap_or(&[]);
                 manifolds.extend_from_slice(known);
@@ -618,11 +633,12 @@ impl Looks<'_> {
                 continue;
             }
             let known = old.get(before).unwrap_or(&[]);
+            let (body_a, body_b) = (&bodies[a.slot as usize], &bodies[b.slot as usize]);
             if !known.is_empty() && pair.is_still(path, reach) {
                 manifolds.extend(known.iter().map(|manifold| Manifold {
                     // numbers may have changed with other bodies
-                    a: ea.slot(),
-                    b: eb.slot(),
+                    a: a.slot,
+                    b: b.slot,
                     collider_a: pair.a,
                     collider_b: pair.b,
                     material: pair.material,
@@ -631,6 +647,7 @@ impl Looks<'_> {
                 pair.count = known.len() as u32;
                 continue;
             }
+            let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
             let (ca, cb) = (&ea.collider, &eb.collider);
             pair.separation = narrow::contacts(
                 (&ca.form, &ea.place),

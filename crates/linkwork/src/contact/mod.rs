@@ -206,18 +206,16 @@ impl Contacts {
         if !*collides && !bodies.iter().any(|(_, b)| b.push_by_particles().is_some()) {
             return;
         }
-        let slots = bodies.iter().map(|(id, _)| id.slot() + 1).max().unwrap_or(0);
+        let slots = bodies.slots();
         self.placed.clear();
         self.placed.resize(slots, PlacedBody::default());
         self.number_units(slots, mechanisms, free, active);
         for (id, b) in bodies.iter() {
-            let (pushed, waits) =
-                (self.pushes.get(id.slot()).copied().unwrap_or(0.0), is_part && self.unit[id.slot()] == NONE);
-            self.placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, waits };
-        }
-        for (id, _) in bodies.iter().filter(|(_, b)| b.push_by_particles().is_some()) {
-            if let Some(carried) = self.carried.get_mut(self.unit[id.slot()] as usize) {
-                *carried = true;
+            let (slot, unit) = (id.slot(), self.unit[id.slot()]);
+            let (pushed, waits) = (self.pushes.get(slot).copied().unwrap_or(0.0), is_part && unit == NONE);
+            self.placed[slot] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, waits };
+            if let Some(carried) = self.carried.get_mut(unit as usize) {
+                *carried |= b.push_by_particles().is_some();
             }
         }
         self.pushed.copy_from_slice(&self.carried);

@@ -77,18 +77,36 @@ impl Newton {
         }
     }
 
-    /// Solves from `z`, leaving impulses and velocities in the entries, until contacts are within `tolerance` (m/s).
+    /// Solves from `z`, leaving impulses and velocities in the entries, until contacts are within `tolerance` (m/s), in at most
+    /// so many iterations.
     pub fn solve(&mut self, problem: &mut Problem, z: &mut [f64], tolerance: f64, most: u32) -> Outcome {
+        self.solve_if_hopeful(problem, z, tolerance, most, u32::MAX)
+    }
+
+    /// The same, given up after `trial` iterations if those have not halved what was left.
+    pub fn solve_if_hopeful(
+        &mut self,
+        problem: &mut Problem,
+        z: &mut [f64],
+        tolerance: f64,
+        most: u32,
+        trial: u32,
+    ) -> Outcome {
         let n = problem.size;
         self.residual.resize(n, 0.0);
         self.rates.resize(problem.entries.len(), [0.0; 3]);
         let mut outcome = Outcome::default();
+        let mut start = f64::INFINITY;
         loop {
             self.evaluate(problem, z);
             outcome.residual =
                 problem.entries.iter().map(|e| max_abs(problem.rates(e, &self.residual))).fold(0.0, f64::max);
             outcome.converged = outcome.residual <= tolerance;
-            if outcome.converged || outcome.iterations >= most || !outcome.residual.is_finite() {
+            if outcome.iterations == 0 {
+                start = outcome.residual;
+            }
+            let hopeless = outcome.iterations == trial && outcome.residual > 0.5 * start;
+            if outcome.converged || hopeless || outcome.iterations >= most || !outcome.residual.is_finite() {
                 return outcome;
             }
             outcome.iterations += 1;

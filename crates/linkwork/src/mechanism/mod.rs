@@ -155,6 +155,8 @@ pub(crate) struct Mechanism {
     push: Vec<(DVec3, DVec3)>,
     /// First coordinate of each model in `values`.
     first_value: Vec<u32>,
+    /// Models that are given by functions.
+    black_boxes: Vec<u32>,
     /// Coordinates with their turns at the start of the step, and where they are expected at its end.
     values: Vec<f64>,
     near: Vec<f64>,
@@ -206,6 +208,8 @@ impl Mechanism {
             first_value.push(count as u32);
             count += model.coordinates.len();
         }
+        let held = layout.models.iter().enumerate().filter(|(_, m)| m.black_box.is_some());
+        let black_boxes = held.map(|(k, _)| k as u32).collect();
         let mut mechanism = Mechanism {
             inertia: vec![Inertia::new(1.0, DVec3::ONE); movable],
             pose: vec![Placed::WORLD; all],
@@ -219,6 +223,7 @@ impl Mechanism {
             load: vec![(DVec3::ZERO, DVec3::ZERO); movable],
             push: vec![(DVec3::ZERO, DVec3::ZERO); movable],
             first_value,
+            black_boxes,
             values: vec![0.0; count],
             near: vec![0.0; count],
             linear: Linearisation::new(&layout),
@@ -311,15 +316,17 @@ impl Mechanism {
             copy_rows(count, &mut self.last_impulse[row..], &joint.memory.impulse);
             copy_rows(count, &mut self.force[row..], &joint.memory.force);
         }
-        for (k, &slot) in self.layout.model_joints.iter().enumerate() {
-            let Some(joint) = joints.at(slot as usize) else { continue };
-            if self.layout.models[k].follow(&joint.model) {
+        for &k in &self.black_boxes {
+            let Some(joint) = joints.at(self.layout.model_joints[k as usize] as usize) else { continue };
+            if self.layout.models[k as usize].follow(&joint.model) {
                 self.linear.forget();
             }
-            let first = self.first_value[k] as usize;
-            for (c, drive) in joint.drives.iter().enumerate() {
-                self.values[first + c] = drive.value;
-            }
+        }
+        // the others do not wrap, or count no turns
+        for t in &self.layout.tracked {
+            let Some(joint) = joints.at(t.joint as usize) else { continue };
+            self.values[(self.first_value[t.model as usize] + u32::from(t.coordinate)) as usize] =
+                joint.drives[t.coordinate as usize].value;
         }
         if self.is_iterative() {
             self.gather_swept(joints);

@@ -62,6 +62,7 @@ struct Work {
     pile: Pile,
     looker: Looker,
     hats: Vec<Hat>,
+    motions: Vec<Motion>,
 }
 
 /// Working memory for as many piles as are solved at once.
@@ -119,8 +120,10 @@ impl Tasks<'_> {
         self.kick(task);
         self.solve(task, &mut work);
         let closed = self.predict(task, &mut work);
-        let view = View { shared: self, mechanisms: &task.mechanisms, states: &task.island.swept.states };
-        let too_deep = self.may_halve && (!closed || view.ends_too_deep(task.island, &mut work.looker, h));
+        let Work { looker, motions, .. } = &mut *work;
+        self.find_motions(task, motions);
+        let view = View { shared: self, mechanisms: &task.mechanisms, states: &task.island.swept.states, motions };
+        let too_deep = self.may_halve && (!closed || view.ends_too_deep(task.island, looker, h));
         let mut thrown = std::mem::take(&mut task.island.swept.thrown);
         thrown.clear();
         if self.may_halve && !too_deep {
@@ -227,6 +230,18 @@ impl Tasks<'_> {
         island.closings.iter().all(Option::is_some)
     }
 
+    /// The motions of all bodies, in the order of their numbers.
+    fn find_motions(&self, task: &Task, motions: &mut Vec<Motion>) {
+        motions.clear();
+        for mechanism in &task.mechanisms {
+            motions.extend((0..mechanism.movable_bodies().len()).map(|k| {
+                let (v, w) = mechanism.motion_of(k);
+                Motion { v, w }
+            }));
+        }
+        motions.extend(task.island.swept.states.iter().map(Free::motion));
+    }
+
     /// Takes the impulses, and moves all bodies to their ends.
     pub fn finish(&self, task: &mut Task) {
         let Tasks { contacts, world, params, .. } = *self;
@@ -276,6 +291,7 @@ struct View<'a> {
     shared: &'a Tasks<'a>,
     mechanisms: &'a [&'a mut Mechanism],
     states: &'a [Free],
+    motions: &'a [Motion],
 }
 
 impl View<'_> {
@@ -332,17 +348,10 @@ impl View<'_> {
     }
 
     fn motion(&self, slot: u32) -> Motion {
-        let contacts = self.shared.contacts;
-        let unit = contacts.unit[slot as usize] as usize;
-        if unit == NONE as usize {
-            return motion_by_user(self.shared.world.bodies, slot);
+        match self.shared.contacts.body_in_pile(slot) {
+            Some(body) => self.motions[body as usize],
+            None => motion_by_user(self.shared.world.bodies, slot),
         }
-        if unit < contacts.mechanism_count {
-            let mechanism = &self.mechanisms[contacts.place[unit] as usize];
-            let (v, w) = mechanism.motion_of(contacts.local[slot as usize] as usize);
-            return Motion { v, w };
-        }
-        self.state(slot).map_or(Motion::default(), Free::motion)
     }
 
     /// Where a body will be.
@@ -357,12 +366,9 @@ impl View<'_> {
             let mechanism = &self.mechanisms[contacts.place[unit] as usize];
             return *mechanism.next_pose(contacts.local[slot as usize] as usize);
         }
-        self.state(slot).map_or_else(here, |state| state.next)
-    }
-
-    fn state(&self, slot: u32) -> Option<&Free> {
-        let jointed = self.mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>();
-        let body = self.shared.contacts.body_in_pile(slot)? as usize;
-        self.states.get(body - jointed)
+        // bodies without joints follow those with joints
+        let first = self.motions.len() - self.states.len();
+        let state = contacts.body_in_pile(slot).and_then(|body| self.states.get(body as usize - first));
+        state.map_or_else(here, |state| state.next)
     }
 }
