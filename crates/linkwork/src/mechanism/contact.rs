@@ -13,6 +13,7 @@ use crate::math::Placed;
 use crate::params::{Method, StepParams};
 use crate::report::{LeftToDirect, StepKind};
 use glam::DVec3;
+use wide::f64x8;
 
 /// A motion that is left with less than this of its length after the others are taken out is one of them.
 const INDEPENDENT: f64 = 1e-7;
@@ -40,7 +41,12 @@ pub(super) struct ContactScratch {
     /// The same with it, before positions are closed.
     pub with_contacts: Vec<Hat>,
     pub answered: Vec<f64>,
+    lanes: Vec<[f64x8; 6]>,
+    pub lanes_rhs: Vec<f64x8>,
 }
+
+/// Impulses that a mechanism answers at once.
+const LANES: usize = 8;
 
 impl Mechanism {
     /// World slots of the movable bodies.
@@ -247,33 +253,33 @@ impl Mechanism {
         let mut basis = std::mem::take(&mut self.contact.basis);
         basis.resize(most, Vec::new());
         let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
-        let mut found = 0;
-        for _ in 0..most {
-            let column = &mut basis[found];
+        for column in &mut basis {
             column.resize(self.layout.movable, [0.0; 6]);
             for e in column.iter_mut().flatten() {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 *e = (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
             }
-            let mut column = std::mem::take(column);
-            self.respond(&mut column);
-            let length = norm(&column);
-            scale(&mut column, 1.0 / length.max(f64::MIN_POSITIVE));
+        }
+        self.respond_to_all(&mut basis);
+        let mut found = 0;
+        for k in 0..most {
+            let (others, rest) = basis.split_at_mut(k);
+            let column = &mut rest[0];
+            let length = norm(column);
+            scale(column, 1.0 / length.max(f64::MIN_POSITIVE));
             for _ in 0..2 {
-                for other in &basis[..found] {
-                    let part = product(other, &column);
+                for other in &others[..found] {
+                    let part = product(other, column);
                     for (c, o) in column.iter_mut().zip(other) {
                         (0..6).for_each(|s| c[s] -= part * o[s]);
                     }
                 }
             }
-            let left = norm(&column);
+            let left = norm(column);
             if left > INDEPENDENT {
-                scale(&mut column, 1.0 / left);
-                basis[found] = column;
+                scale(column, 1.0 / left);
+                basis.swap(found, k);
                 found += 1;
-            } else {
-                basis[found] = column;
             }
         }
         basis.truncate(found);
@@ -347,6 +353,32 @@ impl Mechanism {
     pub(crate) fn respond(&mut self, impulses: &mut Vec<Hat>) {
         self.answer(impulses);
         Self::apply(&self.layout, &self.linear.jacobian, &self.rhs, impulses);
+    }
+
+    /// The same for each of several, eight at once where the factor allows for it: it is read once for all of them.
+    fn respond_to_all(&mut self, impulses: &mut [Vec<Hat>]) {
+        if self.contact.swept || !self.can_respond_in_lanes() {
+            impulses.iter_mut().for_each(|column| self.respond(column));
+            return;
+        }
+        let mut lanes = std::mem::take(&mut self.contact.lanes);
+        for eight in impulses.chunks_mut(LANES) {
+            let zero = f64x8::splat(0.0);
+            lanes.clear();
+            lanes.resize(self.layout.movable, [zero; 6]);
+            for (l, column) in eight.iter().enumerate() {
+                for (lane, hat) in lanes.iter_mut().zip(column) {
+                    (0..6).for_each(|s| lane[s].as_mut_array()[l] = hat[s]);
+                }
+            }
+            self.respond_in_lanes(&mut lanes);
+            for (l, column) in eight.iter_mut().enumerate() {
+                for (lane, hat) in lanes.iter().zip(column) {
+                    (0..6).for_each(|s| hat[s] = lane[s].as_array()[l]);
+                }
+            }
+        }
+        self.contact.lanes = lanes;
     }
 
     /// A row on body `k` (local), in the coordinates of the free motions.

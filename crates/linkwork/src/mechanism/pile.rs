@@ -84,6 +84,33 @@ impl Mechanism {
         matches!(self.layout.factor, Factor::Block(_))
     }
 
+    /// u ← u − Ĵᵀ A⁻¹ Ĵ u in eight lanes.
+    pub(super) fn respond_in_lanes(&mut self, u: &mut [[f64x8; 6]]) {
+        let Factor::Block(factor) = &self.layout.factor else { return };
+        let (jacobian, rhs) = (&self.linear.jacobian, &mut self.contact.lanes_rhs);
+        rhs.clear();
+        rhs.resize(self.layout.rows, f64x8::splat(0.0));
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                let rows = jacobian[side.jacobian as usize..].as_chunks::<6>().0;
+                let (u, rhs) = (&u[side.body as usize], &mut rhs[node.row as usize..]);
+                for (row, sum) in rows.iter().zip(rhs).take(node.rows as usize) {
+                    (0..6).for_each(|c| *sum = f64x8::splat(row[c]).mul_neg_add(u[c], *sum));
+                }
+            }
+        }
+        factor.solve_lanes(factor.values(), rhs);
+        for node in self.layout.nodes.iter().filter(|n| !n.source.is_internal()) {
+            for side in &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize] {
+                let rows = jacobian[side.jacobian as usize..].as_chunks::<6>().0;
+                let (u, rhs) = (&mut u[side.body as usize], &rhs[node.row as usize..]);
+                for (row, p) in rows.iter().zip(rhs).take(node.rows as usize) {
+                    (0..6).for_each(|c| u[c] = f64x8::splat(row[c]).mul_add(*p, u[c]));
+                }
+            }
+        }
+    }
+
     /// u ← u − Ĵᵀ A⁻¹ Ĵ u in eight lanes, for pushes on few bodies and the answers of few.
     pub(crate) fn respond_lanes(&self, work: &mut Response) {
         let Factor::Block(factor) = &self.layout.factor else { return };

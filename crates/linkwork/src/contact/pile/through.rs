@@ -146,6 +146,9 @@ struct Point {
     friction: f64,
     impulse: [f64; 3],
     total: [f64; 3],
+    /// The impulse before the present sweep, and how it goes on.
+    before: [f64; 3],
+    course: [f64; 3],
 }
 
 /// All mechanisms of a pile that are seen through, and the contacts on them.
@@ -161,6 +164,8 @@ pub(super) struct Throughs {
     work: Vec<Response>,
     needed: Vec<usize>,
     alone: Vec<Hat>,
+    /// What the last sweep changed, as energy; nothing at the first of a stage.
+    change: Option<f64>,
 }
 
 impl Throughs {
@@ -292,6 +297,8 @@ impl Throughs {
             friction: manifold.material.friction,
             impulse: [point.impulse_n / n, t1.dot(point.impulse_t) / n, t2.dot(point.impulse_t) / n],
             total: [0.0; 3],
+            before: [0.0; 3],
+            course: [0.0; 3],
         });
     }
 
@@ -388,6 +395,7 @@ impl Throughs {
 
     /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.
     pub fn aim(&mut self, h_s: f64, biased: bool, fastest: f64) {
+        self.change = None;
         for p in &mut self.points {
             p.target = -(p.now - DEAD_BAND).max(0.0) / h_s;
             if biased {
@@ -399,6 +407,7 @@ impl Throughs {
     /// One sweep, with or without friction; returns how much it changed any velocity at most, m/s.
     pub fn sweep(&mut self, mechanisms: &[&mut Mechanism], u: &mut [Wide], friction: bool) -> f64 {
         let mut moved = 0.0_f64;
+        self.points.iter_mut().for_each(|p| p.before = p.impulse);
         for k in 0..self.points.len() {
             if !self.points[k].is_pressed(&self.throughs, u) {
                 continue;
@@ -409,6 +418,34 @@ impl Throughs {
             moved = moved.max(self.points[k].relax(&mut self.throughs, u, friction));
         }
         moved
+    }
+
+    /// Goes on where the sweeps of this stage were going: what a sweep changed is taken for a gradient, and sweeps are made a
+    /// method of conjugate gradients (Silcowitz-Hansen, Niebe and Erleben 2010). What a heavy body lies on with many light ones
+    /// passes its weight on in few sweeps then.
+    pub fn go_on(&mut self, u: &mut [Wide]) {
+        let Throughs { throughs, points, change, .. } = self;
+        let energy = |p: &Point| p.mobility * (0..3).map(|s| (p.impulse[s] - p.before[s]).powi(2)).sum::<f64>();
+        let now: f64 = points.iter().filter(|p| p.ready).map(energy).sum();
+        let ratio = change.replace(now).map_or(0.0, |last| now / last);
+        // a sweep that changes more than the one before begins anew
+        let ratio = if ratio < 1.0 { ratio } else { 0.0 };
+        for p in points.iter_mut().filter(|p| p.ready) {
+            let changed: [f64; 3] = std::array::from_fn(|s| p.impulse[s] - p.before[s]);
+            let further = p.course.map(|c| ratio * c);
+            p.course = std::array::from_fn(|s| further[s] + changed[s]);
+            if further == [0.0; 3] {
+                continue;
+            }
+            let normal = (p.impulse[0] + further[0]).max(0.0);
+            let (t1, t2) = (p.impulse[1] + further[1], p.impulse[2] + further[2]);
+            let (length, most) = (t1.hypot(t2), p.friction * normal);
+            let scale = if length > most { most / length } else { 1.0 };
+            let new = [normal, scale * t1, scale * t2];
+            let given = std::array::from_fn(|s| new[s] - p.impulse[s]);
+            p.impulse = new;
+            p.push(given, throughs, u);
+        }
     }
 
     /// Finds the response to point `k`, and in the lanes left that to the next one that will ask for it.
