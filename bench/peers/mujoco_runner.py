@@ -184,4 +184,4 @@ def reference(path, until, out, smallest=5e-4):
 if __name__ == "__main__" and sys.argv[1] == "reference":
     reference(sys.argv[2], float(sys.argv[3]), sys.argv[4])
 elif __name__ == "__main__":
-    protocol.run("mujoco", mujoco.__version__, Run)
+    protocol.run("mujoco", Run)
