@@ -15,7 +15,6 @@ import json
 import sys
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 # frames that are looked at together: memory is for a few, not for all
 CHUNK = 40
@@ -92,6 +91,9 @@ class Solids:
         s = self.size
         self.reach = np.select([self.kind == "box", self.kind == "plane"],
                                [np.linalg.norm(s, axis=1) / 2, 0.0], s[:, 0] + s[:, 1] / 2)
+        planes, others = np.flatnonzero(self.kind == "plane"), np.flatnonzero(self.kind != "plane")
+        self.on_planes = [(plane, others[self.allowed(others, np.full_like(others, plane))]) for plane in planes]
+        self.slack, self.listed_at, self.listed = 0.2 * np.median(self.reach[others]) if len(others) else 0.0, None, []
         kinds = sorted({str(k) for k in self.kind[self.dynamic[self.body]]} - {"plane"})
         for a in kinds:
             for b in set(kinds) | {str(k) for k in self.kind} - {"plane"}:
@@ -115,40 +117,54 @@ class Solids:
         at = x[self.body] + np.einsum("nab,nb->na", r[self.body], self.at)
         turn = r[self.body] @ self.turn
         deepest = 0.0
-        for plane in np.flatnonzero(self.kind == "plane"):
-            others = np.flatnonzero(self.kind != "plane")
-            others = others[self.allowed(others, np.full_like(others, plane))]
+        for plane, others in self.on_planes:
             if len(others):
                 normal = turn[plane][:, 2]
                 below = self.support(others, turn[others], -normal) - (at[others] - at[plane]) @ normal
                 deepest = max(deepest, below.max())
+        # who is near whom holds until a point of a solid may have gone half the slack
+        if self.listed_at is None or self.gone(at, turn) > self.slack / 2:
+            self.listed_at, self.listed = (at, turn), self.list_pairs(at, turn)
+        for overlap, i, j in self.listed:
+            deepest = max(deepest, overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]).max())
+        return deepest
+
+    def gone(self, at, turn):
+        before, turned = self.listed_at
+        change = turn - turned
+        # what is round about its axis may spin about it
+        change = np.where(self.kind == "box", np.linalg.norm(change, axis=(1, 2)), np.linalg.norm(change[:, :, 2], axis=1))
+        return (np.linalg.norm(at - before, axis=1) + change * self.reach).max()
+
+    def list_pairs(self, at, turn):
+        """Pairs that are or may soon be in touch, by how their overlap is found."""
         solid = np.flatnonzero(self.kind != "plane")
-        if len(solid) < 2:
-            return deepest
-        pairs = self.near(solid, at)
-        if not len(pairs):
-            return deepest
-        i, j = pairs.T
-        pairs = pairs[self.allowed(i, j)]
+        pairs = self.near(solid, at) if len(solid) > 1 else np.zeros((0, 2), int)
+        pairs = pairs[self.allowed(*pairs.T)]
+        listed = []
         for (first, second), overlap in KINDS.items():
             i, j = pairs.T
             straight = (self.kind[i] == first) & (self.kind[j] == second)
             swapped = (self.kind[i] == second) & (self.kind[j] == first) & ~straight
             i, j = np.concatenate([i[straight], j[swapped]]), np.concatenate([j[straight], i[swapped]])
             if len(i):
-                deepest = max(deepest, overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]).max())
-        return deepest
+                close = overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]) > -self.slack
+                listed += [(overlap, i[close], j[close])] * bool(close.any())
+        return listed
 
     def near(self, solid, at):
-        """Pairs whose bounding balls touch: big ones against all, small ones by a tree."""
+        """Pairs whose bounding balls touch or are closer than the slack: big ones against all, small ones by a tree."""
+        from scipy.spatial import cKDTree  # takes as long to load as a small scene to be measured
+
         reach = self.reach[solid]
         big = reach > 2 * np.median(reach)
         small = solid[~big]
-        found = cKDTree(at[small]).query_pairs(2 * self.reach[small].max(), output_type="ndarray") if len(small) > 1 else []
+        far = 2 * self.reach[small].max(initial=0.0) + self.slack
+        found = cKDTree(at[small]).query_pairs(far, output_type="ndarray") if len(small) > 1 else []
         pairs = [small[found]] if len(found) else []
         for b in solid[big]:
             distance = np.linalg.norm(at[solid] - at[b], axis=1)
-            close = solid[(distance < reach + self.reach[b]) & (solid != b)]
+            close = solid[(distance < reach + self.reach[b] + self.slack) & (solid != b)]
             pairs.append(np.stack([np.full_like(close, b), close], 1))
         return np.concatenate(pairs) if pairs else np.zeros((0, 2), int)
 
