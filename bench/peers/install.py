@@ -80,8 +80,7 @@ def prepare(engines):
 
 
 def cargo(engine):
-    if not program(engine).exists():
-        say(f"building the runner of {engine} (minutes, the first time)")
+    say(f"building the runner of {engine}" + ("" if program(engine).exists() else " (minutes, the first time)"))
     tried("cargo build", "cargo", "build", "--release", "--locked", "--quiet", "-p", CRATES[engine], cwd=HERE)
 
 
@@ -142,6 +141,17 @@ def version(engine):
         plain = next(line.split(":")[1].strip() for line in described.read_text().splitlines() if line.startswith("Version:"))
         return f"{plain} (Debian {tried('dpkg-deb', 'dpkg-deb', '-f', package, 'Version').stdout.strip()})"
     return linkwork()
+
+
+def versions(engines):
+    """Of those that are installed."""
+    found = {}
+    for engine in engines:
+        try:
+            found[engine] = version(engine)
+        except Missing:
+            pass
+    return found
 
 
 def locked(text, crate):

@@ -7,7 +7,7 @@ import numpy as np
 
 WARM_UP = 5
 # a run that would take this many times what it is allowed is given up after this part of the time
-HOPELESS, EARLY = 3.0, 0.25
+HOPELESS, EARLY = 2.0, 0.25
 
 
 def matrix(q):

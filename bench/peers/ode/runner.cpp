@@ -21,7 +21,7 @@
 namespace {
 
 const int warm_up = 5;
-const double hopeless = 3, early = 0.25;
+const double hopeless = 2, early = 0.25;
 
 struct Shape {
     int solid;  // 0 box, 1 sphere, 2 capsule, 3 cylinder, 4 plane

@@ -14,7 +14,7 @@ use std::io::Write;
 /// What is not timed at the start of every run, steps: memory is touched and structures are built there.
 const WARM_UP: u64 = 5;
 /// A run that would take this many times what it is allowed is given up after this part of the time.
-const HOPELESS: f64 = 3.0;
+const HOPELESS: f64 = 2.0;
 const EARLY: f64 = 0.25;
 
 /// Settings of an engine, from the command line.
