@@ -62,10 +62,7 @@ enum Task {
 }
 
 /// Reads the command line and does what it asks for.
-pub fn run(
-    name: &str,
-    make: impl Fn(&Scene, &Settings) -> Result<Box<dyn Engine>, String>,
-) -> Result<(), String> {
+pub fn run(name: &str, make: impl Fn(&Scene, &Settings) -> Result<Box<dyn Engine>, String>) -> Result<(), String> {
     let options = options()?;
     match &options.task {
         Task::Write(path) => write(name, &options, path, make),

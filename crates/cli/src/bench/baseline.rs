@@ -92,15 +92,18 @@ impl Baseline {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("--compare {shown}: {error}"), hint))?;
-        let baseline: Baseline = serde_json::from_str(&text)
-            .map_err(|error| Failure::usage(format!("--compare {shown}: not a file of saved figures: {error}"), hint))?;
+        let baseline: Baseline = serde_json::from_str(&text).map_err(|error| {
+            Failure::usage(format!("--compare {shown}: not a file of saved figures: {error}"), hint)
+        })?;
         let wrong = |entry: &&Entry| {
             let values = [entry.least, entry.median, entry.most];
             !(values[0] > 0.0 && values[2].is_finite() && values.is_sorted())
         };
         match baseline.entries.iter().find(wrong) {
             Some(Entry { label, median, least, most }) => Err(Failure::usage(
-                format!("--compare {shown}: {label}: {least}, {median}, {most} are not the least, median and most of figures"),
+                format!(
+                    "--compare {shown}: {label}: {least}, {median}, {most} are not the least, median and most of figures"
+                ),
                 hint,
             )),
             None => Ok(baseline),
@@ -116,7 +119,8 @@ impl Baseline {
             ));
         }
         if self.options != options {
-            let shown = |options: &str| if options.is_empty() { "no options".to_owned() } else { format!("`{options}`") };
+            let shown =
+                |options: &str| if options.is_empty() { "no options".to_owned() } else { format!("`{options}`") };
             return Err(Failure::usage(
                 format!("--compare: the file is of runs with {}, these have {}", shown(&self.options), shown(options)),
                 "measure with the same options as when it was saved",

@@ -100,7 +100,10 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
     let json: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
         Failure::failed(
             format!("--against {shown}: it printed no figures"),
-            format!("is it another build of this command that knows the scenes? Try `{shown} bench {}`", options.scenes.join(" ")),
+            format!(
+                "is it another build of this command that knows the scenes? Try `{shown} bench {}`",
+                options.scenes.join(" ")
+            ),
         )
     })?;
     let results = json["results"].as_array().into_iter().flatten();

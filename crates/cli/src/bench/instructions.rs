@@ -74,7 +74,10 @@ pub fn count(plan: &[Run], options: &BenchOptions) -> Result<Baseline, Failure> 
     progress.finish();
     let told = format!("not counted, because {UNKNOWN_INSTRUCTION}: {}", left_out.join(", "));
     if entries.is_empty() && !left_out.is_empty() {
-        return Err(Failure::failed(told, "a newer valgrind may know it; times can be compared without --instructions"));
+        return Err(Failure::failed(
+            told,
+            "a newer valgrind may know it; times can be compared without --instructions",
+        ));
     }
     if !left_out.is_empty() {
         let _ = writeln!(std::io::stderr(), "warning: {told}");
