@@ -68,9 +68,13 @@ def settings(scene, engine, h):
             return tries + [("implicitfast", dict(integrator="implicitfast"))] + [
                 (f"RK4, {n} substeps" if n > 1 else "RK4", dict(integrator="RK4", substeps=n)) for n in (1, 4, 16, 64)]
         tries += [(f"stiff, {n} substeps" if n > 1 else "stiff", stiff(h, n)) for n in (1, 4, 16)]
+        # the integrator of its version 4, whose constraints may be stiffer than two steps
+        hard = dict(integrator="discrete", solref="0.001 1", solimp="0.9999 0.9999 0.001")
+        tries += [("discrete", dict(integrator="discrete")), ("discrete, stiff", hard), ("discrete, stiff, 4 substeps", hard | dict(substeps=4))]
         if touching:  # with as little slack as above, stacks of contacts do not converge
             firm = lambda n, **more: dict(substeps=n, integrator="implicitfast", solref=f"{2 * h / n:.9g} 1", **more)
-            tries += [("firm", firm(1)), ("firm, 4 substeps", firm(4)), ("firm, 4 substeps, elliptic cones", firm(4, cone="elliptic", impratio=10))]
+            tries += [("firm", firm(1)), ("firm, 4 substeps", firm(4)), ("firm, 4 substeps, elliptic cones", firm(4, cone="elliptic", impratio=10)),
+                      ("discrete, firm, 4 substeps", dict(integrator="discrete", solref="0.005 1", substeps=4))]
         return tries
     if engine == "ode":
         tries = [("quick step", dict(method="quick")), ("quick step, 200 iterations", dict(method="quick", iterations=200)),

@@ -1,6 +1,6 @@
 """MuJoCo by the protocol of the peers: joints that form a tree in joint coordinates, the others as equality constraints.
 
-Settings: `substeps`, `integrator` (Euler, RK4, implicitfast), `solref` and `solimp` (as MuJoCo writes them, for equalities and
+Settings: `substeps`, `integrator` (Euler, RK4, implicitfast, discrete), `solref` and `solimp` (as MuJoCo writes them, for equalities and
 contacts), `iterations`, `tolerance`, `cone`, `impratio`.
 
     mujoco_runner.py reference SCENE.json T FILE

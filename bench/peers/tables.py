@@ -8,13 +8,14 @@ import plot
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def figure(x, unit=""):
+def figure(x):
     if x is None:
         return "–"
     if x == 0:
         return "0"
-    text = f"{x:.2g}" if 1e-3 <= abs(x) < 1e3 else f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
-    return text + unit
+    if 99.5 <= abs(x) < 1e5:
+        return f"{x:.0f}"
+    return f"{x:.2g}" if 1e-3 <= abs(x) < 1e2 else f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def best(name, runs):
@@ -89,7 +90,8 @@ def row(name, run, role, ours):
         return f"| {run['engine']} | {run['label']} | – | – | – | – | – | – | – | – | did not run: {run['failed']} |"
     ms = cases.cost(run)
     moving = run["kinetic_max"] > 1e-6 * run["energy_scale"]
-    drift = f"{100 * run['energy_drift']:+.2g} %" if moving and abs(run["energy_drift"]) < 100 else "–"
+    percent = 100 * run["energy_drift"]
+    drift = f"{'+' * (percent > 0)}{figure(percent)} %" if moving and abs(run["energy_drift"]) < 100 else "–"
     gap = figure(run["joint_error_m"]) if not name.startswith("pyramid") else "–"
     cells = [run["engine"], f"{role}: {run['label']}" if role else run["label"], figure(ms), repeated(run), ratio(ms / mine(ours)), equal_error(name, run, ours), gap]
     judged = cases.SCENES[name]["judged"]

@@ -76,6 +76,10 @@ class Text(unittest.TestCase):
         text = "\n".join(tables.section("scissor-lift-10", stored(ours, theirs | dict(times=theirs["times"] | dict(session=2)))))
         self.assertIn("Not timed in the same run as Linkwork's default: ode", text)
 
+    def test_figures_are_plain_where_they_can_be(self):
+        shown = [tables.figure(x) for x in (None, 0, 0.04567, 12.34, 250.4, -412.3, 99.7, 16000, 2.3e6, 4.4e-8)]
+        self.assertEqual(shown, ["–", "0", "0.046", "12", "250", "-412", "100", "16000", "2.3e6", "4.4e-8"])
+
     def test_rows_have_as_many_cells_as_the_head(self):
         failed = dict(engine="mujoco", label="default", failed="no memory", machine="a machine", version="4")
         results = stored(result("linkwork", "default", 1, 1e-9), failed, result("ode", "quick step", 3, 9.0, SLOW))
