@@ -158,7 +158,9 @@ def error(scene, result):
 def verdict(scene, result):
     """holds, sags, torn, falls, explodes, fails; with "(cut off)" if the time allowed was not enough."""
     note, judged = result.get("note", ""), SCENES[scene]["judged"]
-    if "not finite" in note or result["energy_rise"] > 0.5 and result["energy_rise"] * result["kinetic_max"] > result["energy_scale"]:
+    # Linkwork stops before numbers are not finite any more, which is no better
+    gone = "not finite" in note or "range of numbers" in note
+    if gone or result["energy_rise"] > 0.5 and result["energy_rise"] * result["kinetic_max"] > result["energy_scale"]:
         return "explodes"
     if note.startswith("step "):
         return "fails"

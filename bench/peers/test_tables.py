@@ -61,6 +61,11 @@ class Choice(unittest.TestCase):
         self.assertEqual(chosen, {"linkwork: default", "linkwork: reduced", "ode: quick step", "ode: holds",
                                   "mujoco: default", "mujoco: ahead", "mujoco: best"})
 
+    def test_whoever_leaves_the_range_of_numbers_explodes(self):
+        for note in ("not finite at step 7", "step 7: not finite: MuJoCo reset itself", 'step 7: body "bar" would leave the range of numbers'):
+            self.assertEqual(cases.verdict(self.scene, result("linkwork", "default", 1, 1e-9, note)), "explodes")
+        self.assertEqual(cases.verdict(self.scene, result("linkwork", "default", 1, 1e-9, "step 7: no memory")), "fails")
+
     def test_the_fastest_repeat_counts_and_a_run_that_was_not_repeated_says_so(self):
         run = result("ode", "quick step", 4, 1.0)
         self.assertEqual((cases.cost(run), tables.repeated(run)), (4, "2 (+10 %)"))
