@@ -19,9 +19,13 @@ def figure(x):
 
 
 def best(name, runs):
-    """The cheapest run that holds; if none does, the one with the smallest error. Not one that was cut off, unless all were."""
-    usable = [r for r in runs if "failed" not in r]
-    usable = [r for r in usable if not cases.cut_off(r)] or usable
+    """The cheapest run that holds; if none does, the one with the smallest error.
+
+    One that was cut off only if no other stands to the end, and if it stood and came to the time of the reference motion."""
+    ran = [r for r in runs if "failed" not in r]
+    whole = [r for r in ran if not cases.cut_off(r)]
+    far = [r for r in ran if cases.cut_off(r) and cases.comparable(name, r) and stands(name, r)]
+    usable = [r for r in whole if stands(name, r)] or far or whole or ran
     if not usable:
         return None
     holding = [r for r in usable if cases.verdict(name, r) == "holds"]
@@ -30,8 +34,8 @@ def best(name, runs):
         least = min(cases.error(name, r) for r in holding)
         good = [r for r in holding if cases.error(name, r) <= max(10 * least, GOOD[cases.SCENES[name]["judged"]])]
         return min(good, key=cases.cost)
-    standing = [r for r in usable if cases.verdict(name, r) != "explodes"]
-    return min(standing or usable, key=lambda r: cases.error(name, r))
+    calm = [r for r in usable if cases.verdict(name, r) != "explodes"]
+    return min(calm or usable, key=lambda r: cases.error(name, r))
 
 
 # an error below this is as good as any, m

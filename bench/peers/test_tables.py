@@ -39,6 +39,15 @@ class Choice(unittest.TestCase):
         self.assertEqual(tables.best(self.scene, runs)["label"], "sags")
         self.assertIn("(cut off)", tables.row(self.scene, runs[1], "best", [result("linkwork", "default", 1, 1e-9)]))
 
+    def test_a_motion_that_was_cut_off_behind_its_reference_is_better_than_none_that_stands(self):
+        scene = "double-pendulum"
+        late = result("mujoco", "late", 9, 1e-6, SLOW, scene=scene, h=0.1, done=40)
+        torn, whole = (result("mujoco", label, 1, 1e-6, scene=scene, joint_error_m=gap) for label, gap in (("torn", 9.0), ("whole", 0.01)))
+        self.assertEqual(tables.best(scene, [torn, late])["label"], "late")
+        self.assertEqual(tables.best(scene, [torn, late, whole])["label"], "whole")
+        early = {key: value for key, value in late.items() if key != "motion_error_m"}
+        self.assertEqual(tables.best(scene, [torn, early])["label"], "torn")
+
     def test_what_was_cut_off_is_not_compared_at_equal_error(self):
         ours, slow = result("linkwork", "default", 1, 1e-9), result("linkwork", "slow", 0.1, 1e-12, SLOW)
         theirs = result("ode", "quick step", 2, 1e-12)
