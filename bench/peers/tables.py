@@ -143,6 +143,9 @@ def section(name, results):
     cut = [f"{r['engine']}, {r['label']}: {r['note']}, {figure(cases.cost(r))} ms a step, {until_then(name, r)}" for r in runs if cases.cut_off(r)]
     if cut:
         lines += ["", "Cut off: " + "; ".join(cut) + "."]
+    left = {engine: len(cases.settings(name, engine, h)) - sum(r["engine"] == engine for r in runs) for engine in cases.ENGINES}
+    if any(left.values()):
+        lines += ["", "Settings not measured: " + ", ".join(f"{count} of {engine}" for engine, count in left.items() if count) + "."]
     now = {r["times"]["session"] for r in ours if "times" in r}
     old = sorted({r["engine"] for r in in_ratios(name, runs) if r.get("times", {}).get("session") not in now})
     if old or len(now) > 1:

@@ -87,6 +87,7 @@ class Text(unittest.TestCase):
         ours, theirs = result("linkwork", "default", 1, 1e-9), result("ode", "quick step", 3, 9.0)
         text = "\n".join(tables.section("scissor-lift-10", stored(ours, theirs)))
         self.assertNotIn("Not timed in the same run", text)
+        self.assertIn("Settings not measured: 2 of linkwork, 7 of rapier-f64", text)
         text = "\n".join(tables.section("scissor-lift-10", stored(ours, theirs | dict(times=theirs["times"] | dict(session=2)))))
         self.assertIn("Not timed in the same run as Linkwork's default: ode", text)
 
