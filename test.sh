@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs all tests, documentation examples included. Needs a Rust toolchain; tests of the viewer's page also need Node.js, npm and Chromium, which
-# are installed if they are missing and this is Debian (or a relative of it) with the rights to do so. LINKWORK_INSTALL_BROWSER=0 installs nothing.
-# With LINKWORK_REQUIRE_BROWSER=1, as in .ci/run, tests of the page fail where they would otherwise say that they are skipped.
+# Runs all tests, documentation examples included. Needs a Rust toolchain; tests of the viewer's page also need Node.js, npm and Chromium, the guard
+# against slow-downs valgrind. These are installed if they are missing and this is Debian (or a relative of it) with the rights to do so;
+# LINKWORK_INSTALL=0 installs nothing. With LINKWORK_REQUIRE_BROWSER=1 and LINKWORK_REQUIRE_VALGRIND=1, as in .ci/run, tests fail where they would
+# otherwise say that they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -15,22 +16,37 @@ if ! command -v cargo >/dev/null; then
 fi
 
 has() { command -v "$1" >/dev/null; }
-missing=()
-has chromium || has chromium-browser || has google-chrome || missing+=(chromium)
-has node || missing+=(nodejs)
-has npm || missing+=(npm)
-if [ ${#missing[@]} -gt 0 ] && [ "${LINKWORK_INSTALL_BROWSER:-1}" != 0 ]; then
+
+# wanted WHAT_FOR PACKAGE...: installs packages, or says which tests are skipped without them
+wanted() {
+    local what=$1 said
+    shift
+    [ $# -gt 0 ] && [ "${LINKWORK_INSTALL:-1}" != 0 ] || return 0
     if has apt-get && [ "$(id -u)" = 0 ]; then
-        echo "test.sh: installing ${missing[*]} for the tests of the viewer's page" >&2
+        echo "test.sh: installing $* for $what" >&2
         said=$(mktemp)
-        if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$said" 2>&1; then
+        if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } >"$said" 2>&1; then
             tail -n 5 "$said" >&2
-            echo "test.sh: ${missing[*]} could not be installed; tests of the viewer's page are skipped" >&2
+            echo "test.sh: $* could not be installed; $what: skipped" >&2
         fi
         rm -f "$said"
     else
-        echo "test.sh: ${missing[*]} not found; tests of the viewer's page are skipped. Install them to run these, too." >&2
+        echo "test.sh: $* not found; $what: skipped. Install what is missing to run these, too." >&2
     fi
+}
+
+page=()
+has chromium || has chromium-browser || has google-chrome || page+=(chromium)
+has node || page+=(nodejs)
+has npm || page+=(npm)
+wanted "tests of the viewer's page" "${page[@]}"
+has valgrind || wanted "the guard against slow-downs" valgrind
+
+# the scripts of the side-by-side comparison; without arguments only, which name tests in Rust
+python=bench/peers/.cache/venv/bin/python # has NumPy, if bench/peers/run was ever started here
+[ -x "$python" ] || python=python3
+if [ $# = 0 ] && has "$python"; then
+    "$python" -m unittest discover -s bench/peers -p 'test_*.py'
 fi
 
 # optimised: the physics tests simulate minutes of motion

@@ -15,10 +15,9 @@ SCENES = {
     "strandbeest-12": dict(scene=["strandbeest", "legs=12", "load=20", "ground=1"], judged="joints"),
     "pyramid-20": dict(scene=["pyramid", "base=20"], judged="still"),
     "pyramid-20-dropped": dict(scene=["pyramid", "base=20", "drop=0.01"], judged="settle"),
-    # the others take seconds a step, or fall
-    "pyramid-50": dict(scene=["pyramid", "base=50"], judged="still", only=("linkwork", "rapier-f64", "rapier-f32")),
+    "pyramid-50": dict(scene=["pyramid", "base=50"], judged="still"),
     "rings-90": dict(scene=["rings", "rings=90"], judged="joints"),
-    "rings-360": dict(scene=["rings", "rings=360"], judged="joints", every=5),
+    "rings-360": dict(scene=["rings", "rings=360"], judged="joints"),
     "crane": dict(scene=["crane"], judged="still"),
     "double-pendulum": dict(scene=["double-pendulum"], judged="motion", until=2.0),
 }
@@ -47,16 +46,14 @@ def settings(scene, engine, h):
             tries += [("reduced", dict(reduced=True))]
         return tries
     if engine in ("rapier-f64", "rapier-f32"):
-        tries = [("default", {}), ("4 substeps", dict(substeps=4))]
-        if engine == "rapier-f32":
-            tries += [("16 substeps", dict(substeps=16))]
-            return tries + ([("20 iterations", dict(iterations=20))] if scene in LOOPS else [])
-        tries += [("16 substeps", dict(substeps=16)), ("20 iterations", dict(iterations=20)),
-                  ("16 substeps, 20 iterations", dict(substeps=16, iterations=20))]
+        tries = [("default", {}), ("4 substeps", dict(substeps=4)), ("16 substeps", dict(substeps=16)),
+                 ("20 iterations", dict(iterations=20)), ("16 substeps, 20 iterations", dict(substeps=16, iterations=20))]
+        if touching:
+            tries += [("20 iterations, stiff contacts, no slop", dict(iterations=20, contact_frequency=120.0, no_slop=True))]
+        if engine == "rapier-f32":  # still finer steps and joint coordinates are tried in double precision
+            return tries
         if not touching:
             tries += [("64 substeps, 20 iterations", dict(substeps=64, iterations=20))]
-        else:
-            tries += [("20 iterations, stiff contacts, no slop", dict(iterations=20, contact_frequency=120.0, no_slop=True))]
         if scene in DENSE:  # their multibodies take dense matrices: 300 ms a step for 127 bodies, minutes for 1023
             return tries + [("multibody, undamped", dict(multibody=True, undamped=True))] * (scene != "tree-1023")
         if moving:
@@ -71,9 +68,13 @@ def settings(scene, engine, h):
             return tries + [("implicitfast", dict(integrator="implicitfast"))] + [
                 (f"RK4, {n} substeps" if n > 1 else "RK4", dict(integrator="RK4", substeps=n)) for n in (1, 4, 16, 64)]
         tries += [(f"stiff, {n} substeps" if n > 1 else "stiff", stiff(h, n)) for n in (1, 4, 16)]
+        # the integrator of its version 4, whose constraints may be stiffer than two steps
+        hard = dict(integrator="discrete", solref="0.001 1", solimp="0.9999 0.9999 0.001")
+        tries += [("discrete", dict(integrator="discrete")), ("discrete, stiff", hard), ("discrete, stiff, 4 substeps", hard | dict(substeps=4))]
         if touching:  # with as little slack as above, stacks of contacts do not converge
             firm = lambda n, **more: dict(substeps=n, integrator="implicitfast", solref=f"{2 * h / n:.9g} 1", **more)
-            tries += [("firm", firm(1)), ("firm, 4 substeps, elliptic cones", firm(4, cone="elliptic", impratio=10))]
+            tries += [("firm", firm(1)), ("firm, 4 substeps", firm(4)), ("firm, 4 substeps, elliptic cones", firm(4, cone="elliptic", impratio=10)),
+                      ("discrete, firm, 4 substeps", dict(integrator="discrete", solref="0.005 1", substeps=4))]
         return tries
     if engine == "ode":
         tries = [("quick step", dict(method="quick")), ("quick step, 200 iterations", dict(method="quick", iterations=200)),
@@ -84,6 +85,10 @@ def settings(scene, engine, h):
             tries += [("quick step, 500 iterations, ERP 0.1, 10 substeps", dict(method="quick", iterations=500, erp=0.1, substeps=10)),
                       ("quick step, 10 substeps", dict(method="quick", substeps=10)),
                       ("direct step, ERP 0, CFM 1e-10", dict(method="direct", erp=0.0, cfm=1e-10))]
+        elif touching:
+            tries += [("quick step, 4 substeps", dict(method="quick", substeps=4))]
+        if scene == "pyramid-50":  # a direct step would take minutes
+            return [(label, s) for label, s in tries if s["method"] == "quick"]
         if scene == "tree-1023":  # a direct step takes seconds
             return tries[:3] + [("quick step, 16 substeps", dict(method="quick", substeps=16))]
         return tries + ([("quick step, 16 substeps", dict(method="quick", substeps=16)),
@@ -96,6 +101,46 @@ ENGINES = ["linkwork", "rapier-f64", "rapier-f32", "mujoco", "ode"]
 
 # references are not better than this, m: what is below is equal
 REFERENCE = 1e-6
+
+
+def cut_off(result):
+    """It took more time than allowed, so that nothing is known of its end."""
+    return result.get("note", "").startswith("stopped")
+
+
+def comparable(scene, result):
+    """Whether its error is one of the whole scene: of a reference motion, if it came as far as that."""
+    if "failed" in result:
+        return False
+    return "motion_error_m" in result if SCENES[scene]["judged"] == "motion" else not cut_off(result)
+
+
+def steps_to_time(scene, result):
+    """All; of a run that was cut off only those that lead to the reference motion."""
+    until = round(SCENES[scene].get("until", 0.0) / result["h"])
+    return until if cut_off(result) and 0 < until <= result["done"] else result["done"]
+
+
+def repeats(result):
+    """How often it was timed."""
+    return len(result.get("times", {}).get("step_ms", [])) or 1
+
+
+def cost(result):
+    """CPU ms a step: the fastest repeat; if it was not repeated, or not to its end, the run that was written down."""
+    times = result.get("times")
+    return min(times["step_ms"]) if times and times["steps"] == result["done"] else result["written"]["step_ms"]
+
+
+def spread(result):
+    """How far the median of the repeats is above the fastest."""
+    times = sorted(result["times"]["step_ms"]) if "times" in result else [1.0]
+    return times[len(times) // 2] / times[0] - 1
+
+
+def cost_until(result):
+    """The same of the steps that lead to the reference motion; of all where there is none."""
+    return min(result["times"]["until_ms"]) if "times" in result else result["written"]["until_ms"]
 
 
 def error(scene, result):
@@ -111,9 +156,11 @@ def error(scene, result):
 
 
 def verdict(scene, result):
-    """holds, sags, torn, falls, explodes; or slow if the time allowed was not enough."""
+    """holds, sags, torn, falls, explodes, fails; with "(cut off)" if the time allowed was not enough."""
     note, judged = result.get("note", ""), SCENES[scene]["judged"]
-    if "not finite" in note or result["energy_rise"] > 0.5 and result["energy_rise"] * result["kinetic_max"] > result["energy_scale"]:
+    # Linkwork stops before numbers are not finite any more, which is no better
+    gone = "not finite" in note or "range of numbers" in note
+    if gone or result["energy_rise"] > 0.5 and result["energy_rise"] * result["kinetic_max"] > result["energy_scale"]:
         return "explodes"
     if note.startswith("step "):
         return "fails"
@@ -124,4 +171,4 @@ def verdict(scene, result):
         worst = max(result["joint_error_m"], result["displacement_across_m"] if judged == "settle" else 0.0,
                     result.get("penetration_end_m", 0.0))
         word = "holds" if worst < 1e-3 else "sags" if worst < 0.1 else "falls" if judged == "settle" else "torn"
-    return word + (" (slow)" if note.startswith("stopped") else "")
+    return word + (" (cut off)" if cut_off(result) else "")

@@ -15,9 +15,9 @@ import json
 import sys
 
 import numpy as np
-from scipy.spatial import cKDTree
 
-PENETRATION_FRAMES = 120
+# frames that are looked at together: memory is for a few, not for all
+CHUNK = 40
 
 
 def rotations(q):
@@ -32,7 +32,8 @@ def rotations(q):
 def load(path):
     with open(path, "rb") as file:
         header = json.loads(file.readline())
-        frames = np.frombuffer(file.read(), dtype="<f8").reshape(-1, header["bodies"], 13)
+        start = file.tell()
+    frames = np.memmap(path, dtype="<f8", mode="r", offset=start).reshape(-1, header["bodies"], 13)
     finite = np.isfinite(frames).all(axis=(1, 2))
     return header, frames[:np.argmin(finite)] if not finite.all() else frames
 
@@ -82,58 +83,88 @@ class Solids:
                 self.turn.append(rotations(np.array(shape["orientation"])))
                 self.group.append(shape["group"]), self.mask.append(shape["mask"])
         self.body, self.kind = np.array(self.body, int), np.array(self.kind)
-        self.size, self.at, self.turn = np.array(self.size), np.array(self.at), np.array(self.turn)
+        self.size, self.at, self.turn = np.array(self.size).reshape(-1, 3), np.array(self.at), np.array(self.turn)
         self.group, self.mask = np.array(self.group, np.uint64), np.array(self.mask, np.uint64)
         self.dynamic = np.array([b["dynamic"] for b in scene["bodies"]])
-        self.joined = {tuple(sorted((j["a"], j["b"]))) for j in scene["joints"]}
+        self.bodies = len(scene["bodies"])
+        self.joined = np.unique([self.pair(j["a"], j["b"]) for j in scene["joints"] if min(j["a"], j["b"]) >= 0])
         s = self.size
         self.reach = np.select([self.kind == "box", self.kind == "plane"],
                                [np.linalg.norm(s, axis=1) / 2, 0.0], s[:, 0] + s[:, 1] / 2)
+        planes, others = np.flatnonzero(self.kind == "plane"), np.flatnonzero(self.kind != "plane")
+        self.on_planes = [(plane, others[self.allowed(others, np.full_like(others, plane))]) for plane in planes]
+        self.slack, self.listed_at, self.listed = 0.2 * np.median(self.reach[others]) if len(others) else 0.0, None, []
+        kinds = sorted({str(k) for k in self.kind[self.dynamic[self.body]]} - {"plane"})
+        for a in kinds:
+            for b in set(kinds) | {str(k) for k in self.kind} - {"plane"}:
+                if (a, b) not in KINDS and (b, a) not in KINDS and self.may_touch(a, b):
+                    raise SystemExit(f"measure: how deep {a} and {b} are in each other is not known here")
+
+    def may_touch(self, a, b):
+        i, j = np.flatnonzero(self.kind == a), np.flatnonzero(self.kind == b)
+        return any(self.allowed(np.full_like(j, k), j).any() for k in i)
+
+    def pair(self, a, b):
+        return np.minimum(a, b) * self.bodies + np.maximum(a, b)
 
     def allowed(self, i, j):
         a, b = self.body[i], self.body[j]
         ok = (a != b) & (self.dynamic[a] | self.dynamic[b])
         ok &= (self.group[i] & self.mask[j] > 0) & (self.group[j] & self.mask[i] > 0)
-        return ok & np.array([tuple(sorted(p)) not in self.joined for p in zip(a.tolist(), b.tolist())], bool)
+        return ok & ~np.isin(self.pair(a, b), self.joined)
 
     def deepest(self, x, r):
         at = x[self.body] + np.einsum("nab,nb->na", r[self.body], self.at)
         turn = r[self.body] @ self.turn
         deepest = 0.0
-        for plane in np.flatnonzero(self.kind == "plane"):
-            others = np.flatnonzero(self.kind != "plane")
-            others = others[self.allowed(others, np.full_like(others, plane))]
+        for plane, others in self.on_planes:
             if len(others):
                 normal = turn[plane][:, 2]
                 below = self.support(others, turn[others], -normal) - (at[others] - at[plane]) @ normal
                 deepest = max(deepest, below.max())
+        # who is near whom holds until a point of a solid may have gone half the slack
+        if self.listed_at is None or self.gone(at, turn) > self.slack / 2:
+            self.listed_at, self.listed = (at, turn), self.list_pairs(at, turn)
+        for overlap, i, j in self.listed:
+            deepest = max(deepest, overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]).max())
+        return deepest
+
+    def gone(self, at, turn):
+        before, turned = self.listed_at
+        change = turn - turned
+        # what is round about its axis may spin about it
+        change = np.where(self.kind == "box", np.linalg.norm(change, axis=(1, 2)), np.linalg.norm(change[:, :, 2], axis=1))
+        return (np.linalg.norm(at - before, axis=1) + change * self.reach).max()
+
+    def list_pairs(self, at, turn):
+        """Pairs that are or may soon be in touch, by how their overlap is found."""
         solid = np.flatnonzero(self.kind != "plane")
-        if len(solid) < 2:
-            return deepest
-        pairs = self.near(solid, at)
-        if not len(pairs):
-            return deepest
-        i, j = pairs.T
-        pairs = pairs[self.allowed(i, j)]
+        pairs = self.near(solid, at) if len(solid) > 1 else np.zeros((0, 2), int)
+        pairs = pairs[self.allowed(*pairs.T)]
+        listed = []
         for (first, second), overlap in KINDS.items():
             i, j = pairs.T
             straight = (self.kind[i] == first) & (self.kind[j] == second)
             swapped = (self.kind[i] == second) & (self.kind[j] == first) & ~straight
             i, j = np.concatenate([i[straight], j[swapped]]), np.concatenate([j[straight], i[swapped]])
             if len(i):
-                deepest = max(deepest, overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]).max())
-        return deepest
+                close = overlap(self.size[i], at[i], turn[i], self.size[j], at[j], turn[j]) > -self.slack
+                listed += [(overlap, i[close], j[close])] * bool(close.any())
+        return listed
 
     def near(self, solid, at):
-        """Pairs whose bounding balls touch: big ones against all, small ones by a tree."""
+        """Pairs whose bounding balls touch or are closer than the slack: big ones against all, small ones by a tree."""
+        from scipy.spatial import cKDTree  # takes as long to load as a small scene to be measured
+
         reach = self.reach[solid]
         big = reach > 2 * np.median(reach)
         small = solid[~big]
-        found = cKDTree(at[small]).query_pairs(2 * self.reach[small].max(), output_type="ndarray") if len(small) > 1 else []
+        far = 2 * self.reach[small].max(initial=0.0) + self.slack
+        found = cKDTree(at[small]).query_pairs(far, output_type="ndarray") if len(small) > 1 else []
         pairs = [small[found]] if len(found) else []
         for b in solid[big]:
             distance = np.linalg.norm(at[solid] - at[b], axis=1)
-            close = solid[(distance < reach + self.reach[b]) & (solid != b)]
+            close = solid[(distance < reach + self.reach[b] + self.slack) & (solid != b)]
             pairs.append(np.stack([np.full_like(close, b), close], 1))
         return np.concatenate(pairs) if pairs else np.zeros((0, 2), int)
 
@@ -206,37 +237,39 @@ def energies(scene, frames, r):
     return kinetic, potential
 
 
-def measure(scene, header, frames, reference=None):
-    x, r = frames[..., :3], rotations(frames[..., 3:7])
+def measure(scene, frames, reference=None):
     dynamic = np.array([b["dynamic"] for b in scene["bodies"]])
-    gap, angle = joint_errors(scene, x, r)
-    kinetic, potential = energies(scene, frames, r)
-    total = kinetic + potential
-    scale = kinetic.max() or 1.0
-    moved = (x - x[0])[:, dynamic]
     up = -np.array(scene["gravity"]) / np.linalg.norm(scene["gravity"])
-    across = moved - (moved @ up)[..., None] * up
-    second = max(1, round(1 / (scene["h"] * header["every"])))
+    second = max(1, round(1 / scene["h"]))
+    solids = Solids(scene) if scene["collisions"] else None
+    gaps, angles, far, far_across, depths, kinetic, potential = [], [], [], [], [], [], []
+    for start in range(0, len(frames), CHUNK):
+        part = np.asarray(frames[start:start + CHUNK])
+        x, r = part[..., :3], rotations(part[..., 3:7])
+        gap, angle = joint_errors(scene, x, r)
+        gaps.append(gap), angles.append(angle)
+        moved = (x - frames[0][:, :3])[:, dynamic]
+        far.append(np.linalg.norm(moved, axis=-1).max())
+        far_across.append(np.linalg.norm(moved - (moved @ up)[..., None] * up, axis=-1).max())
+        energy = energies(scene, part, r)
+        kinetic.append(energy[0]), potential.append(energy[1])
+        if solids is not None and len(solids.body):
+            depths += [solids.deepest(x[k], r[k]) for k in range(len(part))]
+    kinetic = np.concatenate(kinetic)
+    total = kinetic + np.concatenate(potential)
+    scale, rise = kinetic.max() or 1.0, total - total[0]
     result = dict(
-        joint_error_m=gap, joint_error_rad=angle,
-        displacement_m=np.linalg.norm(moved, axis=-1).max(), displacement_across_m=np.linalg.norm(across, axis=-1).max(),
-        energy_drift=(total - total[0])[np.abs(total - total[0]).argmax()] / scale,
-        energy_rise=(total - total[0]).max() / scale, kinetic_max=kinetic.max(),
-        speed_end=np.linalg.norm(frames[-second:, dynamic, 7:10], axis=-1).max(),
-        frames=len(frames),
+        joint_error_m=max(gaps), joint_error_rad=max(angles), displacement_m=max(far), displacement_across_m=max(far_across),
+        energy_drift=rise[np.abs(rise).argmax()] / scale, energy_rise=rise.max() / scale, kinetic_max=kinetic.max(),
+        speed_end=np.linalg.norm(frames[-second:, dynamic, 7:10], axis=-1).max(), frames=len(frames),
     )
-    if scene["collisions"]:
-        solids = Solids(scene)
-        if len(solids.body):
-            every = max(1, len(frames) // PENETRATION_FRAMES)
-            depths = [(k, solids.deepest(x[k], r[k])) for k in range(0, len(frames), every)]
-            result["penetration_m"] = max(d for _, d in depths)
-            result["penetration_end_m"] = max([d for k, d in depths if k >= len(frames) - second] or [depths[-1][1]])
+    if depths:
+        result |= dict(penetration_m=max(depths), penetration_end_m=max(depths[-second:]))
     if reference:
-        frame = round(reference["time"] / (scene["h"] * header["every"]))
+        frame = round(reference["time"] / scene["h"])
         if frame < len(frames):
             known = [k for k, c in enumerate(reference["centers"]) if c is not None]
-            off = x[frame, known] - np.array([reference["centers"][k] for k in known])
+            off = frames[frame, known, :3] - np.array([reference["centers"][k] for k in known])
             result["motion_error_m"] = np.sqrt((off ** 2).sum(1).mean())
     return {key: float(value) for key, value in result.items()}
 
@@ -244,9 +277,9 @@ def measure(scene, header, frames, reference=None):
 if __name__ == "__main__":
     with open(sys.argv[1]) as file:
         scene = json.load(file)
-    header, frames = load(sys.argv[2])
+    _, frames = load(sys.argv[2])
     reference = None
     if len(sys.argv) > 3:
         with open(sys.argv[3]) as file:
             reference = json.load(file)
-    print(json.dumps(measure(scene, header, frames, reference)))
+    print(json.dumps(measure(scene, frames, reference)))

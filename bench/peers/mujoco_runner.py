@@ -1,6 +1,6 @@
 """MuJoCo by the protocol of the peers: joints that form a tree in joint coordinates, the others as equality constraints.
 
-Settings: `substeps`, `integrator` (Euler, RK4, implicitfast), `solref` and `solimp` (as MuJoCo writes them, for equalities and
+Settings: `substeps`, `integrator` (Euler, RK4, implicitfast, discrete), `solref` and `solimp` (as MuJoCo writes them, for equalities and
 contacts), `iterations`, `tolerance`, `cone`, `impratio`.
 
     mujoco_runner.py reference SCENE.json T FILE
@@ -184,4 +184,4 @@ def reference(path, until, out, smallest=5e-4):
 if __name__ == "__main__" and sys.argv[1] == "reference":
     reference(sys.argv[2], float(sys.argv[3]), sys.argv[4])
 elif __name__ == "__main__":
-    protocol.run("mujoco", mujoco.__version__, Run)
+    protocol.run("mujoco", Run)

@@ -14,6 +14,8 @@ import pinocchio as pin
 
 from protocol import matrix, spanning_tree
 
+REPEATS = 30
+
 
 class Tree:
     def __init__(self, path):
@@ -75,7 +77,7 @@ class Tree:
 
 def call_time(tree):
     best, zero = float("inf"), np.zeros(tree.model.nv)
-    for _ in range(30):
+    for _ in range(REPEATS):
         count = max(1, 20000 // tree.model.nv)
         start = time.process_time()
         for _ in range(count):
@@ -87,7 +89,7 @@ def call_time(tree):
 if __name__ == "__main__":
     tree = Tree(sys.argv[2])
     if sys.argv[1] == "time":
-        print(json.dumps(dict(engine="pinocchio", version=pin.__version__, step_ms=call_time(tree))))
+        print(json.dumps(dict(engine="pinocchio", step_ms=call_time(tree), repeats=REPEATS)))
     else:
         until, path, h = float(sys.argv[3]), sys.argv[4], float(sys.argv[5])
         coarse, fine = tree.advance(2 * h, round(until / (2 * h))), tree.advance(h, round(until / h))

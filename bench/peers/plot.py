@@ -1,4 +1,4 @@
-"""A chart with two logarithmic axes as SVG: a mark for every run, hollow if it did not hold, a colour for every engine."""
+"""A chart with two logarithmic axes as SVG: a mark for every run, hollow if it came apart or was cut off, a colour for every engine."""
 import math
 from xml.sax.saxutils import escape
 
@@ -32,8 +32,8 @@ def svg(title, x_label, y_label, series):
         for engine, line in series.items():
             colour = COLOURS.get(engine, "#4d4d4d")
             for x, y, label, verdict in line:
-                # hollow: it came apart, be it later than the error was taken
-                look = f'fill="{colour}" fill-opacity="0.8"' if verdict.startswith(("holds", "sags")) else f'fill="none" stroke="{colour}" stroke-width="2"'
+                # hollow: it came apart, be it later than the error was taken, or was cut off
+                look = f'fill="{colour}" fill-opacity="0.8"' if verdict in ("holds", "sags") else f'fill="none" stroke="{colour}" stroke-width="2"'
                 out.append(f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="5" {look}>'
                            f'<title>{escape(f"{engine}, {label}: {x:.3g} s/s, {y:.3g}, {verdict}")}</title></circle>')
         for k, engine in enumerate(series):

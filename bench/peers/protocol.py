@@ -6,7 +6,8 @@ import time
 import numpy as np
 
 WARM_UP = 5
-TOO_LONG = 0.3
+# a run that would take this many times what it is allowed is given up after this part of the time
+HOPELESS, EARLY = 2.0, 0.25
 
 
 def matrix(q):
@@ -85,68 +86,80 @@ def spanning_tree(scene):
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--scene", required=True)
-    parser.add_argument("--out", required=True)
     parser.add_argument("--settings", default="{}", type=json.loads)
-    parser.add_argument("--every", default=1, type=int)
-    parser.add_argument("--repeats", default=5, type=int)
-    parser.add_argument("--budget", default=30.0, type=float)
+    parser.add_argument("--budget", default=20.0, type=float)
     parser.add_argument("--until", default=0.0, type=float)
+    parser.add_argument("--out")
+    parser.add_argument("--steps", default=1, type=int)
+    parser.add_argument("--repeats", default=1, type=int)
     return parser.parse_args()
 
 
-def run(name, version, make):
+def run(name, make):
     """`make(scene, settings)` gives an engine with `advance()`, a step and nothing else; `step() -> problem or None`, which also
     looks whether it went well; and `state() -> array of bodies x 13`."""
     options = arguments()
     with open(options.scene) as file:
         scene = json.load(file)
-    steps = round(scene["duration"] / scene["h"])
+    until = round(options.until / scene["h"])
+    if options.out:
+        write(name, make, scene, options, until)
+    else:
+        measure(make, scene, options, until)
 
+
+def write(name, make, scene, options, until):
+    steps, budget = round(scene["duration"] / scene["h"]), options.budget
     engine = make(scene, options.settings)
-    frames, note, total, timed, done = [engine.state()], "", 0.0, 0.0, 0
+    frames, note, total, timed, timed_until, done = [engine.state()], "", 0.0, 0.0, 0.0, 0
     for step in range(1, steps + 1):
         start = time.process_time()
         problem = engine.step()
         elapsed = time.process_time() - start
         total += elapsed
         timed += elapsed if step > WARM_UP else 0.0
+        timed_until += elapsed if WARM_UP < step <= until else 0.0
         done = step
         if problem:
             note = f"step {step}: {problem}"
             break
-        if step % options.every == 0:
-            frame = engine.state()
-            frames.append(frame)
-            if not np.isfinite(frame).all():
-                note = f"not finite at step {step}"
-                break
-        if total > options.budget:
-            note = f"stopped after {step} of {steps} steps: {options.budget:.0f} s allowed"
+        frames.append(engine.state())
+        if not np.isfinite(frames[-1]).all():
+            note = f"not finite at step {step}"
             break
-
-    step_ms, until_ms = [1e3 * timed / max(1, done - WARM_UP) if done > WARM_UP else 1e3 * total / max(1, done)], []
-    until = min(round(options.until / scene["h"]), done)
-    if total < TOO_LONG * options.budget and done > WARM_UP:
-        step_ms, spent = [], 0.0
-        while len(step_ms) < options.repeats and spent < options.budget:
-            engine = make(scene, options.settings)
-            for _ in range(WARM_UP):
-                engine.step()
-            advance, start = engine.advance, time.process_time()
-            for _ in range(until - WARM_UP):
-                advance()
-            first = time.process_time() - start
-            for _ in range(done - max(until, WARM_UP)):
-                advance()
-            elapsed = time.process_time() - start
-            if until > WARM_UP:
-                until_ms.append(1e3 * first / (until - WARM_UP))
-            spent += elapsed
-            step_ms.append(1e3 * elapsed / (done - WARM_UP))
-    header = dict(engine=name, version=version, setting=options.settings, scene=scene["name"], h=scene["h"],
-                  every=options.every, bodies=len(scene["bodies"]), frames=len(frames), steps=steps, step_ms=step_ms,
-                  until_ms=until_ms or step_ms, note=note)
+        whole = total * steps / step
+        hopeless = total > EARLY * budget and step >= until and whole > HOPELESS * budget
+        if step < steps and (total > budget or hopeless):
+            note = f"stopped after {step} of {steps} steps: {budget:.0f} s allowed, {whole:.0f} s needed"
+            break
+    step_ms = 1e3 * timed / (done - WARM_UP) if done > WARM_UP else 1e3 * total / max(1, done)
+    until_ms = 1e3 * timed_until / (until - WARM_UP) if WARM_UP < until <= done else step_ms
+    header = dict(engine=name, setting=options.settings, scene=scene["name"], h=scene["h"], bodies=len(scene["bodies"]),
+                  frames=len(frames), steps=steps, done=done, spent_s=total, step_ms=step_ms, until_ms=until_ms, note=note)
     with open(options.out, "wb") as file:
         file.write((json.dumps(header) + "\n").encode())
         file.write(np.asarray(frames, dtype="<f8").tobytes())
     print(json.dumps(header))
+
+
+def measure(make, scene, options, until):
+    """Runs that are timed and nothing else: as many as asked for unless the time is over, one in any case."""
+    step_ms, until_ms, spent = [], [], 0.0
+    warm = min(WARM_UP, options.steps - 1)
+    until = until if warm < until <= options.steps else options.steps
+    while not step_ms or len(step_ms) < options.repeats and spent < options.budget:
+        engine = make(scene, options.settings)
+        advance, begin = engine.advance, time.process_time()
+        for _ in range(warm):
+            advance()
+        start = time.process_time()
+        for _ in range(until - warm):
+            advance()
+        middle = time.process_time()
+        for _ in range(options.steps - until):
+            advance()
+        end = time.process_time()
+        spent += end - begin
+        step_ms.append(1e3 * (end - start) / (options.steps - warm))
+        until_ms.append(1e3 * (middle - start) / (until - warm))
+    print(json.dumps(dict(step_ms=step_ms, until_ms=until_ms, spent_s=spent)))

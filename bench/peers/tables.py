@@ -8,18 +8,24 @@ import plot
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def figure(x, unit=""):
+def figure(x):
     if x is None:
         return "–"
     if x == 0:
         return "0"
-    text = f"{x:.2g}" if 1e-3 <= abs(x) < 1e3 else f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
-    return text + unit
+    if 99.5 <= abs(x) < 1e5:
+        return f"{x:.0f}"
+    return f"{x:.2g}" if 1e-3 <= abs(x) < 1e2 else f"{x:.1e}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def best(name, runs):
-    """The cheapest run that holds; if none does, the one with the smallest error."""
-    usable = [r for r in runs if "failed" not in r]
+    """The cheapest run that holds; if none does, the one with the smallest error.
+
+    One that was cut off only if no other stands to the end, and if it stood and came to the time of the reference motion."""
+    ran = [r for r in runs if "failed" not in r]
+    whole = [r for r in ran if not cases.cut_off(r)]
+    far = [r for r in ran if cases.cut_off(r) and cases.comparable(name, r) and stands(name, r)]
+    usable = [r for r in whole if stands(name, r)] or far or whole or ran
     if not usable:
         return None
     holding = [r for r in usable if cases.verdict(name, r) == "holds"]
@@ -27,24 +33,56 @@ def best(name, runs):
         # of those that hold, the cheapest whose error is not ten times that of the best
         least = min(cases.error(name, r) for r in holding)
         good = [r for r in holding if cases.error(name, r) <= max(10 * least, GOOD[cases.SCENES[name]["judged"]])]
-        return min(good, key=lambda r: min(r["step_ms"]))
-    standing = [r for r in usable if cases.verdict(name, r) != "explodes"]
-    return min(standing or usable, key=lambda r: cases.error(name, r))
+        return min(good, key=cases.cost)
+    calm = [r for r in usable if cases.verdict(name, r) != "explodes"]
+    return min(calm or usable, key=lambda r: cases.error(name, r))
 
 
 # an error below this is as good as any, m
 GOOD = dict(motion=0.01, still=1e-3, settle=1e-3, joints=1e-3)
 
 
+def stands(name, run):
+    return cases.verdict(name, run).startswith(("holds", "sags"))
+
+
+def as_good(name, run, ours):
+    """Our cheapest run whose error is not larger by more than a tenth."""
+    if not cases.comparable(name, run):
+        return None
+    good = [r for r in ours if cases.comparable(name, r) and cases.verdict(name, r).startswith("holds")
+            and cases.error(name, r) <= 1.1 * cases.error(name, run)]
+    return min(good, key=cases.cost_until, default=None)
+
+
 def equal_error_ratio(name, run, ours):
-    """Time of a run by that of our cheapest run whose error is not larger by more than a tenth; for a reference motion, of the steps that lead there."""
-    ours = [min(r["until_ms"]) for r in ours if cases.verdict(name, r).startswith("holds") and cases.error(name, r) <= 1.1 * cases.error(name, run)]
-    return min(run["until_ms"]) / min(ours) if ours else None
+    """Time of a run by that of ours that is as good; for a reference motion, of the steps that lead there."""
+    found = as_good(name, run, ours)
+    return cases.cost_until(run) / cases.cost_until(found) if found else None
 
 
 def equal_error(name, run, ours):
+    if not cases.comparable(name, run):
+        return "–"
     found = equal_error_ratio(name, run, ours)
     return "none of ours" if found is None else ratio(found)
+
+
+# what is so little slower than ours could be faster when it is timed again
+NEAR = 1.3
+
+
+def in_ratios(name, runs):
+    """The runs whose times enter a ratio of the tables."""
+    runs = [r for r in runs if "label" in r and "failed" not in r]
+    ours = [r for r in runs if r["engine"] == "linkwork"]
+    found = []
+    for engine in cases.ENGINES:
+        own = [r for r in runs if r["engine"] == engine]
+        near = [r for r in own if cases.comparable(name, r) and stands(name, r) and (equal_error_ratio(name, r, ours) or 0.0) < NEAR]
+        found += own[:1] + [best(name, own)] * bool(own) + (near if engine != "linkwork" else [])
+    found += [as_good(name, r, ours) for r in found]
+    return [r for k, r in enumerate(found) if r is not None and not any(r is other for other in found[:k])]
 
 
 def ratio(x):
@@ -53,12 +91,13 @@ def ratio(x):
 
 def row(name, run, role, ours):
     if "failed" in run:
-        return f"| {run['engine']} | {run['label']} | – | – | – | – | – | – | – | did not run |"
-    ms = min(run["step_ms"])
+        return f"| {run['engine']} | {run['label']} | – | – | – | – | – | – | – | – | did not run: {run['failed']} |"
+    ms = cases.cost(run)
     moving = run["kinetic_max"] > 1e-6 * run["energy_scale"]
-    drift = f"{100 * run['energy_drift']:+.2g} %" if moving and abs(run["energy_drift"]) < 100 else "–"
+    percent = 100 * run["energy_drift"]
+    drift = f"{'+' * (percent > 0)}{figure(percent)} %" if moving and abs(run["energy_drift"]) < 100 else "–"
     gap = figure(run["joint_error_m"]) if not name.startswith("pyramid") else "–"
-    cells = [run["engine"], f"{role}: {run['label']}" if role else run["label"], figure(ms), ratio(ms / mine(ours)), equal_error(name, run, ours), gap]
+    cells = [run["engine"], f"{role}: {run['label']}" if role else run["label"], figure(ms), repeated(run), ratio(ms / mine(ours)), equal_error(name, run, ours), gap]
     judged = cases.SCENES[name]["judged"]
     if judged == "motion":
         cells += [figure(run.get("motion_error_m"))]
@@ -68,22 +107,27 @@ def row(name, run, role, ours):
     return "| " + " | ".join(cells + [depth, drift, cases.verdict(name, run)]) + " |"
 
 
+def repeated(run):
+    """How often it was timed, and by how much the median is above the fastest, which is given."""
+    return f"{cases.repeats(run)} (+{100 * cases.spread(run):.0f} %)" if cases.repeats(run) > 1 else "1"
+
+
 def mine(ours):
-    return min(next(r for r in ours if r["label"] == "default")["step_ms"])
+    return cases.cost(next(r for r in ours if r["label"] == "default"))
 
 
 def section(name, results):
     judged = cases.SCENES[name]["judged"]
     runs = [r for r in results.values() if "label" in r]
     h = next((r["h"] for r in runs if "h" in r), None)
-    ours = [r for r in runs if r["engine"] == "linkwork" and "step_ms" in r]
+    ours = [r for r in runs if r["engine"] == "linkwork" and "written" in r]
     if not any(r["label"] == "default" for r in ours):
         return []
     third = {"motion": "motion error m", "settle": "moved across m"}.get(judged, "displacement m")
     words = cases.SCENES[name]["scene"]
     lines = [f"### {name}", "", f"`{' '.join(words)}`, h = 1/{round(1 / h)} s. `bench/peers/run --only {name}`", "",
-             f"| engine | setting | CPU ms a step | ratio | at equal error | joint error m | {third} | overlap m: worst, at the end | energy drift | verdict |",
-             "|" + " --- |" * 10]
+             f"| engine | setting | CPU ms a step | repeats | ratio | at equal error | joint error m | {third} | overlap m: worst, at the end | energy drift | verdict |",
+             "|" + " --- |" * 11]
     for engine in cases.ENGINES:
         mine_of_engine = [r for r in runs if r["engine"] == engine]
         if not mine_of_engine:
@@ -95,31 +139,45 @@ def section(name, results):
             lines.append(row(name, chosen, "best", ours))
     if "pinocchio" in results:
         ms = results["pinocchio"]["step_ms"]
-        lines.append(f"| pinocchio | forward dynamics alone, one call | {figure(ms)} | {ratio(ms / mine(ours))} | – | – | – | – | – | – |")
-    cut = [f"{r['engine']}, {r['label']}: {r['note']}" for r in runs if r.get("note", "").startswith("stopped")]
+        lines.append(f"| pinocchio | forward dynamics alone, one call | {figure(ms)} | {results['pinocchio'].get('repeats', 1)} | {ratio(ms / mine(ours))} | – | – | – | – | – | – |")
+    cut = [f"{r['engine']}, {r['label']}: {r['note']}, {figure(cases.cost(r))} ms a step, {until_then(name, r)}" for r in runs if cases.cut_off(r)]
     if cut:
         lines += ["", "Cut off: " + "; ".join(cut) + "."]
+    left = {engine: len(cases.settings(name, engine, h)) - sum(r["engine"] == engine for r in runs) for engine in cases.ENGINES}
+    if any(left.values()):
+        lines += ["", "Settings not measured: " + ", ".join(f"{count} of {engine}" for engine, count in left.items() if count) + "."]
+    now = {r["times"]["session"] for r in ours if "times" in r}
+    old = sorted({r["engine"] for r in in_ratios(name, runs) if r.get("times", {}).get("session") not in now})
+    if old or len(now) > 1:
+        lines += ["", f"Not timed in the same run as Linkwork's default: {', '.join(old) or 'other settings of Linkwork'}; "
+                  f"`bench/peers/run --only {name} --keep` times all anew."]
     return lines + ["", f"![work and precision of {name}](pictures/peers/{name}.svg)", ""]
+
+
+def until_then(name, run):
+    word = cases.verdict(name, run).split(" ")[0]
+    return {"holds": "held until then", "sags": "sagged until then", "falls": "had fallen", "torn": "was torn",
+            "explodes": "exploded", "fails": "failed"}[word]
 
 
 def behind(stores):
     """What is faster than Linkwork at equal error, and what is faster by its defaults."""
     at_equal_error, by_default = [], {}
     for name, results in stores:
-        runs = [r for r in results.values() if "step_ms" in r and "label" in r]
+        runs = [r for r in results.values() if "written" in r]
         ours = [r for r in runs if r["engine"] == "linkwork"]
         for engine in cases.ENGINES[1:]:
-            theirs = [r for r in runs if r["engine"] == engine and cases.verdict(name, r).startswith(("holds", "sags"))]
+            theirs = [r for r in runs if r["engine"] == engine and cases.comparable(name, r) and stands(name, r)]
             found = [(equal_error_ratio(name, r, ours) or 0.0, r) for r in theirs]
             found = [(x, r) for x, r in found if x < 0.995]
             if found:
-                least, run = min(found, key=lambda pair: (pair[0] or 1.0, min(pair[1]["until_ms"])))
+                least, run = min(found, key=lambda pair: (pair[0] or 1.0, cases.cost_until(pair[1])))
                 times = f"{1 / least:.1f} times faster" if least else "more accurate than any of our settings"
                 at_equal_error.append(f"| {name} | {engine}, {run['label']} | {times} | {figure(cases.error(name, run))} | {cases.verdict(name, run)} |")
             first = next((r for r in runs if r["engine"] == engine), None)
-            if first and min(first["step_ms"]) < mine(ours):
+            if first and cases.cost(first) < mine(ours):
                 by_default.setdefault(name, []).append(
-                    f"{engine} {ratio(min(first['step_ms']) / mine(ours))} of the time, {cases.verdict(name, first)}")
+                    f"{engine} {ratio(cases.cost(first) / mine(ours))} of the time, {cases.verdict(name, first)}")
     lines = ["## Where Linkwork is behind", "", "At equal error (of each engine the setting that is ahead most, if it holds or sags):", ""]
     lines += ["| scene | engine | is | its error m | verdict |", "|" + " --- |" * 5] + at_equal_error
     if not at_equal_error:
@@ -128,46 +186,53 @@ def behind(stores):
     return lines + [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()] + ["", "## Tables", ""]
 
 
-def write(cache, root, machine):
+def write(cache, root, machine, left_out):
+    """`left_out`: engines that could not be had, and why."""
     stores = [(name, cache / "results" / f"{name}.json") for name in cases.SCENES]
     stores = [(name, json.loads(path.read_text())) for name, path in stores if path.exists()]
-    ours = lambda results: any(r.get("engine") == "linkwork" and r.get("label") == "default" and "step_ms" in r for r in results.values())
+    ours = lambda results: any(r.get("engine") == "linkwork" and r.get("label") == "default" and "written" in r for r in results.values())
     stores = [(name, results) for name, results in stores if ours(results)]
     missing = [name for name in cases.SCENES if name not in dict(stores)]
     if missing:  # the tables of the repository are kept until all are measured
-        print(f"not measured with Linkwork yet: {', '.join(missing)}. What is measured is in {cache.name}/docs/peers.md, docs/peers.md stays.")
+        print(f"not measured with Linkwork yet: {', '.join(missing)}. Until it is, docs/peers.md stays as it is.")
         committed = (root / "docs" / "peers.md").read_text()
         root = cache
         (root / "docs").mkdir(exist_ok=True)
         (root / "docs" / "peers.md").write_text(committed)
     pictures = root / "docs" / "pictures" / "peers"
     pictures.mkdir(parents=True, exist_ok=True)
-    versions = {}
     lines = []
     for name, results in stores:
-        for result in results.values():
-            if "version" in result and result["engine"] != "linkwork":
-                versions[result["engine"]] = result["version"]
         lines += section(name, results)
         chart(name, results, pictures / f"{name}.svg")
-    engines = ", ".join(f"{engine} {version}" for engine, version in sorted(versions.items()))
+    everything = [r for _, results in stores for r in results.values()]
     head = [
-        BEGIN, "", f"Machine: {machine['processor']}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
-        f"Versions: {engines}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, x86-64-v3; "
+        BEGIN, "", f"Machine: {', '.join(sorted({r['machine'] for r in everything}))}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
+        f"Versions: {versions(everything)}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, x86-64-v3; "
         f"ODE as Debian builds it (double precision), its runner g++ {machine['gcc']} -O2 -march=x86-64-v3; MuJoCo and Pinocchio as their wheels come.", ""]
+    if left_out:
+        head += ["Could not be installed: " + "; ".join(f"{engine} ({why})" for engine, why in sorted(left_out.items())) + ".", ""]
     path = root / "docs" / "peers.md"
     text = path.read_text() if path.exists() else f"# Side by side\n\n{BEGIN}\n{END}\n"
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     path.write_text(before + "\n".join(head + behind(stores) + lines) + END + after)
-    print(f"docs/peers.md: {len(stores)} scenes")
+    print(f"{path}: {len(stores)} scenes")
+
+
+def versions(results):
+    """Every version that any result is of."""
+    found = {}
+    for result in results:
+        found.setdefault(result["engine"], set()).add(result["version"])
+    return ", ".join(f"{engine} {' and '.join(sorted(of))}" for engine, of in sorted(found.items()))
 
 
 def chart(name, results, path):
     series = {}
     for run in results.values():
-        if "step_ms" not in run or "label" not in run:
+        if "written" not in run:
             continue
-        point = (min(run["until_ms"]) * 1e-3 / run["h"], cases.error(name, run), run["label"], cases.verdict(name, run))
+        point = (cases.cost_until(run) * 1e-3 / run["h"], cases.error(name, run), run["label"], cases.verdict(name, run))
         if 0 < point[1] < 1e6:
             series.setdefault(run["engine"], []).append(point)
     judged = cases.SCENES[name]["judged"]

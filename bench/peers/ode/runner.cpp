@@ -1,6 +1,7 @@
 // ODE by the protocol of the peers (neutral/src/protocol.rs).
 //
-//   runner --scene FILE.flat --out FILE --method quick|direct --substeps N --iterations N --erp X --cfm X --every N --repeats N --budget S
+//   runner --scene FILE.flat --method quick|direct --substeps N --iterations N --erp X --cfm X --budget S --until S --out FILE
+//   runner ... --steps N --repeats N
 //
 // FILE.flat is the neutral scene as plain numbers, written by the script `run`: see `flat` there.
 #include <ode/ode.h>
@@ -20,7 +21,7 @@
 namespace {
 
 const int warm_up = 5;
-const double too_long = 0.3;
+const double hopeless = 2, early = 0.25;
 
 struct Shape {
     int solid;  // 0 box, 1 sphere, 2 capsule, 3 cylinder, 4 plane
@@ -257,6 +258,70 @@ struct Timing {
     double mean_ms() const { return steps > warm_up ? 1e3 * timed / (steps - warm_up) : 1e3 * total / std::max(1, steps); }
 };
 
+// One run, its motion written down.
+int write_down(const std::string& path, const Scene& scene, const Settings& settings, int steps, int until, double budget) {
+    std::vector<double> frames;
+    std::string note;
+    Timing timing(until);
+    Engine engine(scene, settings);
+    engine.state(frames);
+    for (int step = 1; step <= steps; ++step) {
+        double start = cpu_seconds();
+        engine.step();
+        timing.add(step, cpu_seconds() - start);
+        size_t before = frames.size();
+        engine.state(frames);
+        if (!std::all_of(frames.begin() + before, frames.end(), [](double x) { return std::isfinite(x); })) {
+            note = "not finite at step " + std::to_string(step);
+            break;
+        }
+        double whole = timing.total * steps / step;
+        bool give_up = timing.total > early * budget && step >= until && whole > hopeless * budget;
+        if (step < steps && (timing.total > budget || give_up)) {
+            char text[200];
+            snprintf(text, sizeof text, "stopped after %d of %d steps: %.0f s allowed, %.0f s needed", step, steps, budget, whole);
+            note = text;
+            break;
+        }
+    }
+    char header[2000];
+    snprintf(header, sizeof header,
+             "{\"engine\": \"ode\", \"h\": %.17g, \"bodies\": %zu, \"frames\": %zu, \"steps\": %d, \"done\": %d, \"spent_s\": %.9g, "
+             "\"step_ms\": %.9g, \"until_ms\": %.9g, \"note\": \"%s\"}\n",
+             scene.h, scene.bodies.size(), frames.size() / 13 / scene.bodies.size(), steps, timing.steps, timing.total,
+             timing.mean_ms(), timing.until_ms(), note.c_str());
+    FILE* out = fopen(path.c_str(), "wb");
+    if (!out) {
+        fprintf(stderr, "ode: cannot write %s\n", path.c_str());
+        return 1;
+    }
+    fputs(header, out);
+    fwrite(frames.data(), sizeof(double), frames.size(), out);
+    fclose(out);
+    fputs(header, stdout);
+    return 0;
+}
+
+// Runs that are timed and nothing else: as many as asked for unless the time is over, one in any case.
+void take_times(const Scene& scene, const Settings& settings, int steps, int repeats, int until, double budget) {
+    std::string step_ms, until_ms;
+    double spent = 0;
+    for (int repeat = 0; repeat == 0 || (repeat < repeats && spent < budget); ++repeat) {
+        Engine engine(scene, settings);
+        Timing timing(until);
+        for (int step = 1; step <= steps; ++step) {
+            double start = cpu_seconds();
+            engine.step();
+            timing.add(step, cpu_seconds() - start);
+        }
+        spent += timing.total;
+        char text[40];
+        snprintf(text, sizeof text, "%s%.9g", repeat ? ", " : "", timing.mean_ms()), step_ms += text;
+        snprintf(text, sizeof text, "%s%.9g", repeat ? ", " : "", timing.until_ms()), until_ms += text;
+    }
+    printf("{\"step_ms\": [%s], \"until_ms\": [%s], \"spent_s\": %.9g}\n", step_ms.c_str(), until_ms.c_str(), spent);
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -270,72 +335,12 @@ int main(int count, char** values) {
     settings.iterations = int(number("--iterations", 20));
     settings.erp = number("--erp", -1);
     settings.cfm = number("--cfm", -1);
-    int every = int(number("--every", 1)), repeats = int(number("--repeats", 5));
-    double budget = number("--budget", 30);
-    int steps = int(std::lround(scene.duration / scene.h));
+    double budget = number("--budget", 20);
+    int steps = int(std::lround(scene.duration / scene.h)), until = int(std::lround(number("--until", 0) / scene.h));
 
     dInitODE2(0);
     dAllocateODEDataForThread(dAllocateMaskAll);
     dSetMessageHandler([](int, const char*, va_list) {});
-    std::vector<double> frames;
-    std::string note;
-    int until = int(std::lround(number("--until", 0) / scene.h));
-    Timing first(until);
-    {
-        Engine engine(scene, settings);
-        engine.state(frames);
-        for (int step = 1; step <= steps; ++step) {
-            double start = cpu_seconds();
-            engine.step();
-            first.add(step, cpu_seconds() - start);
-            if (step % every == 0) {
-                size_t before = frames.size();
-                engine.state(frames);
-                if (!std::all_of(frames.begin() + before, frames.end(), [](double x) { return std::isfinite(x); })) {
-                    note = "not finite at step " + std::to_string(step);
-                    break;
-                }
-            }
-            if (first.total > budget) {
-                note = "stopped after " + std::to_string(step) + " of " + std::to_string(steps) + " steps: " + std::to_string(int(budget)) + " s allowed";
-                break;
-            }
-        }
-    }
-    std::vector<double> step_ms = {first.mean_ms()}, until_ms = {first.until_ms()};
-    if (first.total < too_long * budget) {
-        step_ms.clear();
-        until_ms.clear();
-        double spent = 0;
-        while (int(step_ms.size()) < repeats && spent < budget) {
-            Engine engine(scene, settings);
-            Timing timing(until);
-            for (int step = 1; step <= first.steps; ++step) {
-                double start = cpu_seconds();
-                engine.step();
-                timing.add(step, cpu_seconds() - start);
-            }
-            spent += timing.total;
-            step_ms.push_back(timing.mean_ms());
-            until_ms.push_back(timing.until_ms());
-        }
-    }
-    auto list = [](const std::vector<double>& all) {
-        std::string text;
-        for (double ms : all) text += (text.empty() ? "" : ", ") + std::to_string(ms);
-        return text;
-    };
-    char header[2000];
-    snprintf(header, sizeof header,
-             "{\"engine\": \"ode\", \"version\": \"0.16.2\", \"h\": %.17g, \"every\": %d, \"bodies\": %zu, \"frames\": %zu, \"steps\": %d, \"step_ms\": [%s], \"until_ms\": [%s], \"note\": \"%s\"}\n",
-             scene.h, every, scene.bodies.size(), frames.size() / 13 / scene.bodies.size(), steps, list(step_ms).c_str(), list(until_ms).c_str(), note.c_str());
-    FILE* out = fopen(given["--out"].c_str(), "wb");
-    if (!out) {
-        fprintf(stderr, "ode: cannot write %s\n", given["--out"].c_str());
-        return 1;
-    }
-    fputs(header, out);
-    fwrite(frames.data(), sizeof(double), frames.size(), out);
-    fclose(out);
-    fputs(header, stdout);
+    if (given.count("--out")) return write_down(given["--out"], scene, settings, steps, until, budget);
+    take_times(scene, settings, std::max(1, int(number("--steps", 1))), std::max(1, int(number("--repeats", 1))), until, budget);
 }

@@ -222,6 +222,15 @@ pub struct StepOptions {
     pub solving: SolveOptions,
 }
 
+impl StepOptions {
+    /// The choice as words of a command line, without what is the default.
+    pub fn words(&self) -> Vec<String> {
+        let quantities = [("--duration", self.duration), ("--dt", self.dt)].into_iter();
+        let quantities = quantities.filter_map(|(flag, value)| value.map(|value| [flag.to_owned(), value.to_string()]));
+        quantities.flatten().chain(self.solving.words()).collect()
+    }
+}
+
 /// Adaptive dynamics.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct AdaptiveOptions {

@@ -40,6 +40,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
             "loops": census.loops,
             "mechanisms": census.mechanisms,
             "particles": particles,
+            "matrix_entries": census.matrix_entries,
             "factor_entries": census.factor_entries,
             "assembly": {
                 "iterations": assembly.iterations,

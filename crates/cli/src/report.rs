@@ -62,7 +62,9 @@ pub struct Report {
     pub degrees_of_freedom: usize,
     /// Groups of bodies that joints connect.
     pub mechanisms: usize,
-    /// Numbers in the factors of all mechanisms.
+    /// Numbers in the system matrices of all mechanisms, one half.
+    pub matrix_entries: usize,
+    /// Numbers in their factors.
     pub factor_entries: usize,
     /// How an inexact start pose was closed.
     pub assembly: AssemblyReport,
@@ -239,6 +241,7 @@ impl Report {
             loops: census.loops,
             degrees_of_freedom: census.degrees_of_freedom,
             mechanisms: census.mechanisms,
+            matrix_entries: census.matrix_entries,
             factor_entries: census.factor_entries,
             assembly: AssemblyReport {
                 iterations: assembly.iterations,

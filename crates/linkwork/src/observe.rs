@@ -110,7 +110,9 @@ pub struct Census {
     pub degrees_of_freedom: usize,
     /// Groups of bodies connected by joints.
     pub mechanisms: usize,
-    /// Entries of all factors.
+    /// Numbers in the system matrices of all mechanisms: blocks on and below the diagonal.
+    pub matrix_entries: usize,
+    /// Numbers in their factors; what is more than in the matrices is fill.
     pub factor_entries: usize,
 }
 
@@ -423,6 +425,7 @@ impl World {
             mechanism.fit_velocities();
             census.mechanisms += 1;
             census.redundant_rows += mechanism.redundant_rows();
+            census.matrix_entries += mechanism.layout.matrix_entries;
             census.factor_entries += mechanism.layout.factor.entries();
             census.constraint_rows += mechanism.constraint_rows();
             census.loops += mechanism.layout.loops();

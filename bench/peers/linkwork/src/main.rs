@@ -1,7 +1,7 @@
 //! Linkwork by the protocol of the peers; and the neutral dump of its scenes.
 //!
 //!     peer-linkwork dump NAME key=value... [h=SECONDS] [duration=SECONDS] --to FILE.json
-//!     peer-linkwork --scene FILE.json --out FILE --settings '{"tolerance": 1e-6}'
+//!     peer-linkwork --scene FILE.json --settings '{"tolerance": 1e-6}' --out FILE, or --steps N (neutral/src/protocol.rs)
 //!
 //! The run builds the scene from the dump, as every other engine does.
 
@@ -14,7 +14,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.first().map(String::as_str) {
         Some("dump") => dump(&arguments[1..]),
-        _ => neutral::run("linkwork", "this build", start),
+        _ => neutral::run("linkwork", start),
     };
     if let Err(problem) = result {
         eprintln!("peer-linkwork: {problem}");

@@ -1,8 +1,10 @@
-//! How every engine is run: one run that is written down, then runs that are timed.
+//! How every engine is run: once to write its motion down (`--out FILE`), and then, in processes of their own, to be timed
+//! (`--steps N`), so that the engines can take turns.
 //!
-//! A trajectory file is a line of JSON (`engine`, `version`, `setting`, `h`, `every`, `bodies`, `frames`, `step_ms`, `until_ms`, `note`) and
-//! then, for every frame and body, 13 little-endian doubles: centre of mass, orientation (w, x, y, z), velocity of the centre of
-//! mass, angular velocity in world axes. The first frame is the start.
+//! A trajectory file is a line of JSON (`engine`, `setting`, `h`, `bodies`, `frames`, `steps`, `done`, `spent_s`, `step_ms`,
+//! `until_ms`, `note`) and then, for every frame and body, 13 little-endian doubles: centre of mass, orientation (w, x, y, z),
+//! velocity of the centre of mass, angular velocity in world axes. The first frame is the start, the others follow step by step.
+//! A run that is timed prints a line with `step_ms`, `until_ms` (a figure for every repeat) and `spent_s`.
 
 use crate::Scene;
 use cpu_time::ProcessTime;
@@ -11,8 +13,9 @@ use std::io::Write;
 
 /// What is not timed at the start of every run, steps: memory is touched and structures are built there.
 const WARM_UP: u64 = 5;
-/// A run that took more than this part of the allowed time is not repeated.
-const TOO_LONG: f64 = 0.3;
+/// A run that would take this many times what it is allowed is given up after this part of the time.
+const HOPELESS: f64 = 2.0;
+const EARLY: f64 = 0.25;
 
 /// Settings of an engine, from the command line.
 #[derive(Clone, Debug)]
@@ -45,79 +48,92 @@ pub trait Engine {
 
 struct Options {
     scene: Scene,
-    out: String,
     settings: Settings,
-    every: u64,
-    repeats: usize,
+    /// CPU seconds for the run that is written down, or for the repeats of one that is timed.
     budget: f64,
     /// Steps until the time of the reference motion, whose cost is told apart.
     until: u64,
+    task: Task,
 }
 
-/// Reads the command line, runs, writes the trajectory.
-pub fn run(
+enum Task {
+    Write(String),
+    Time { steps: u64, repeats: usize },
+}
+
+/// Reads the command line and does what it asks for.
+pub fn run(name: &str, make: impl Fn(&Scene, &Settings) -> Result<Box<dyn Engine>, String>) -> Result<(), String> {
+    let options = options()?;
+    match &options.task {
+        Task::Write(path) => write(name, &options, path, make),
+        Task::Time { steps, repeats } => time(&options, *steps, *repeats, make),
+    }
+}
+
+fn write(
     name: &str,
-    version: &str,
+    options: &Options,
+    path: &str,
     make: impl Fn(&Scene, &Settings) -> Result<Box<dyn Engine>, String>,
 ) -> Result<(), String> {
-    let options = options()?;
-    let (scene, settings) = (&options.scene, &options.settings);
+    let (scene, budget) = (&options.scene, options.budget);
     let steps = (scene.duration / scene.h).round() as u64;
-
     let mut frames: Vec<f64> = Vec::new();
-    let mut engine = make(scene, settings)?;
+    let mut engine = make(scene, &options.settings)?;
     engine.state(&mut frames);
-    let (mut note, mut first) = (String::new(), Time::new(options.until));
+    let (mut note, mut time) = (String::new(), Time::new(options.until));
     for step in 1..=steps {
-        let result = first.of(step, || engine.step());
-        if let Err(problem) = result {
+        if let Err(problem) = time.of(step, || engine.step()) {
             note = format!("step {step}: {problem}");
             break;
         }
-        if step % options.every == 0 {
-            let before = frames.len();
-            engine.state(&mut frames);
-            if frames[before..].iter().any(|x| !x.is_finite()) {
-                note = format!("not finite at step {step}");
-                break;
-            }
-        }
-        if first.total > options.budget {
-            note = format!("stopped after {step} of {steps} steps: {:.0} s allowed", options.budget);
+        let before = frames.len();
+        engine.state(&mut frames);
+        if frames[before..].iter().any(|x| !x.is_finite()) {
+            note = format!("not finite at step {step}");
             break;
         }
-    }
-    drop(engine);
-
-    let (mut step_ms, mut until_ms) = (vec![first.mean_ms()], vec![first.until_ms()]);
-    let done = first.steps;
-    if first.total < TOO_LONG * options.budget {
-        step_ms.clear();
-        until_ms.clear();
-        let mut spent = 0.0;
-        while step_ms.len() < options.repeats && spent < options.budget {
-            let (mut engine, mut time) = (make(scene, settings)?, Time::new(options.until));
-            for step in 1..=done {
-                if time.of(step, || engine.step()).is_err() {
-                    break;
-                }
-            }
-            spent += time.total;
-            step_ms.push(time.mean_ms());
-            until_ms.push(time.until_ms());
+        let whole = time.total * steps as f64 / step as f64;
+        let hopeless = time.total > EARLY * budget && step >= options.until && whole > HOPELESS * budget;
+        if step < steps && (time.total > budget || hopeless) {
+            note = format!("stopped after {step} of {steps} steps: {budget:.0} s allowed, {whole:.0} s needed");
+            break;
         }
     }
     let body_count = scene.bodies.len();
     let header = json!({
-        "engine": name, "version": version, "setting": settings.0, "scene": scene.name, "h": scene.h, "every": options.every,
-        "bodies": body_count, "frames": frames.len() / (13 * body_count), "steps": steps, "step_ms": step_ms,
-        "until_ms": until_ms, "note": note,
+        "engine": name, "setting": options.settings.0, "scene": scene.name, "h": scene.h, "bodies": body_count,
+        "frames": frames.len() / (13 * body_count), "steps": steps, "done": time.steps, "spent_s": time.total,
+        "step_ms": time.mean_ms(), "until_ms": time.until_ms(), "note": note,
     });
     let mut bytes = format!("{header}\n").into_bytes();
     bytes.extend(frames.iter().flat_map(|x| x.to_le_bytes()));
-    let write = |bytes: &[u8]| std::fs::File::create(&options.out)?.write_all(bytes);
-    write(&bytes).map_err(|error| format!("{}: {error}", options.out))?;
+    let write = |bytes: &[u8]| std::fs::File::create(path)?.write_all(bytes);
+    write(&bytes).map_err(|error| format!("{path}: {error}"))?;
     println!("{header}");
+    Ok(())
+}
+
+/// Runs from the start again and again, as often as asked for unless the time is over; once in any case.
+fn time(
+    options: &Options,
+    steps: u64,
+    repeats: usize,
+    make: impl Fn(&Scene, &Settings) -> Result<Box<dyn Engine>, String>,
+) -> Result<(), String> {
+    let (mut step_ms, mut until_ms, mut spent) = (Vec::new(), Vec::new(), 0.0);
+    while step_ms.is_empty() || step_ms.len() < repeats && spent < options.budget {
+        let (mut engine, mut time) = (make(&options.scene, &options.settings)?, Time::new(options.until));
+        for step in 1..=steps {
+            if time.of(step, || engine.step()).is_err() {
+                break;
+            }
+        }
+        spent += time.total;
+        step_ms.push(time.mean_ms());
+        until_ms.push(time.until_ms());
+    }
+    println!("{}", json!({"step_ms": step_ms, "until_ms": until_ms, "spent_s": spent}));
     Ok(())
 }
 
@@ -180,13 +196,18 @@ fn options() -> Result<Options, String> {
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let settings = value("--settings").unwrap_or_else(|| "{}".to_owned());
     let scene: Scene = serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?;
+    let task = match value("--out") {
+        Some(path) => Task::Write(path),
+        None => Task::Time {
+            steps: number("--steps", 0.0)?.max(1.0) as u64,
+            repeats: number("--repeats", 1.0)?.max(1.0) as usize,
+        },
+    };
     Ok(Options {
         until: (number("--until", 0.0)? / scene.h).round() as u64,
         scene,
-        out: value("--out").ok_or("--out FILE is missing")?,
         settings: Settings(serde_json::from_str(&settings).map_err(|error| format!("--settings: {error}"))?),
-        every: number("--every", 1.0)?.max(1.0) as u64,
-        repeats: number("--repeats", 5.0)?.max(1.0) as usize,
-        budget: number("--budget", 30.0)?,
+        budget: number("--budget", 20.0)?,
+        task,
     })
 }

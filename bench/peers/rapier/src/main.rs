@@ -11,7 +11,7 @@ use rapier::prelude::*;
 const NAME: &str = if size_of::<Real>() == 8 { "rapier-f64" } else { "rapier-f32" };
 
 fn main() {
-    if let Err(problem) = neutral::run(NAME, "0.36.1", start) {
+    if let Err(problem) = neutral::run(NAME, start) {
         eprintln!("{NAME}: {problem}");
         std::process::exit(1);
     }
@@ -114,6 +114,7 @@ fn start(scene: &Scene, settings: &Settings) -> Result<Box<dyn Engine>, String> 
                 .position(place)
                 .density(0.0)
                 .friction(shape.friction as Real)
+                .friction_combine_rule(CoefficientCombineRule::GeometricMean)
                 .restitution(shape.restitution as Real)
                 .collision_groups(groups);
             colliders.insert_with_parent(collider, handle, &mut bodies);

@@ -32,6 +32,9 @@ impl Quantity {
 pub struct Baseline {
     /// What they are of.
     pub quantity: Quantity,
+    /// The options of all runs that are not in their labels; none for the table of targets.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
     /// One for every scene.
     pub entries: Vec<Entry>,
 }
@@ -79,6 +82,9 @@ impl Change<'_> {
     }
 }
 
+/// What is said of scenes that are not the same.
+const OTHER_SCENES: &str = "measure the same scenes with the same settings as when it was saved";
+
 impl Baseline {
     /// Reads a file that [`Baseline::save`] wrote.
     pub fn load(path: &Path) -> Result<Baseline, Failure> {
@@ -86,20 +92,53 @@ impl Baseline {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("--compare {shown}: {error}"), hint))?;
-        let baseline: Baseline = serde_json::from_str(&text)
-            .map_err(|error| Failure::usage(format!("--compare {shown}: no saved figures: {error}"), hint))?;
-        match baseline.entries.iter().find(|entry| !(entry.median.is_finite() && entry.median > 0.0)) {
-            Some(entry) => Err(Failure::usage(
-                format!("--compare {shown}: {}: median {} is not a positive number", entry.label, entry.median),
+        let baseline: Baseline = serde_json::from_str(&text).map_err(|error| {
+            Failure::usage(format!("--compare {shown}: not a file of saved figures: {error}"), hint)
+        })?;
+        let wrong = |entry: &&Entry| {
+            let values = [entry.least, entry.median, entry.most];
+            !(values[0] > 0.0 && values[2].is_finite() && values.is_sorted())
+        };
+        match baseline.entries.iter().find(wrong) {
+            Some(Entry { label, median, least, most }) => Err(Failure::usage(
+                format!(
+                    "--compare {shown}: {label}: {least}, {median}, {most} are not the least, median and most of figures"
+                ),
                 hint,
             )),
             None => Ok(baseline),
         }
     }
 
+    /// Refuses to be compared with something else; known before anything is measured, which takes long.
+    pub fn check(&self, quantity: Quantity, options: &str, labels: &[String]) -> Result<(), Failure> {
+        if self.quantity != quantity {
+            return Err(Failure::usage(
+                format!("--compare: the file has {}, measured are {}", self.quantity.unit(), quantity.unit()),
+                "--instructions counts instructions, without it times are taken",
+            ));
+        }
+        if self.options != options {
+            let shown =
+                |options: &str| if options.is_empty() { "no options".to_owned() } else { format!("`{options}`") };
+            return Err(Failure::usage(
+                format!("--compare: the file is of runs with {}, these have {}", shown(&self.options), shown(options)),
+                "measure with the same options as when it was saved",
+            ));
+        }
+        if !self.entries.iter().any(|entry| labels.contains(&entry.label)) {
+            let known: Vec<&str> = self.entries.iter().map(|entry| entry.label.as_str()).collect();
+            let message = match known.is_empty() {
+                true => "--compare: the file has no scenes".to_owned(),
+                false => format!("--compare: no scene of the file is measured; it has {}", known.join(", ")),
+            };
+            return Err(Failure::usage(message, OTHER_SCENES));
+        }
+        Ok(())
+    }
+
     /// Writes the figures.
-    pub fn save(&self, path: &Path) -> Result<(), Failure> {
-        let mut output = Output::open("--save", path)?;
+    pub fn save(&self, mut output: Output) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).map_err(|error| Failure::failed(error.to_string(), ""))?;
         writeln!(output, "{text}").map_err(|error| output.failure(&error))?;
         output.finish()
@@ -107,12 +146,8 @@ impl Baseline {
 
     /// A table of the changes, and whether any scene became worse by more than this part.
     pub fn compare(&self, now: &Baseline, allowed: f64) -> Result<(String, bool), Failure> {
-        if self.quantity != now.quantity {
-            return Err(Failure::usage(
-                format!("--compare: the file has {}, measured are {}", self.quantity.unit(), now.quantity.unit()),
-                "--instructions counts instructions, without it times are taken",
-            ));
-        }
+        let labels: Vec<String> = now.entries.iter().map(|entry| entry.label.clone()).collect();
+        self.check(now.quantity, &now.options, &labels)?;
         let (mut rows, mut worse) = (Vec::new(), false);
         for entry in &now.entries {
             let Some(before) = self.entries.iter().find(|before| before.label == entry.label) else {
@@ -133,12 +168,6 @@ impl Baseline {
         for before in self.entries.iter().filter(|before| !measured(&before.label)) {
             rows.push([before.label.clone(), figure(before.median), "".into(), "".into(), "not measured".into()]);
         }
-        if !self.entries.iter().any(|before| measured(&before.label)) {
-            return Err(Failure::usage(
-                "--compare: no scene of the file was measured",
-                "measure the same scenes with the same settings as when it was saved",
-            ));
-        }
         let rows: Vec<Vec<String>> = rows.into_iter().map(Vec::from).collect();
         let header = ["scene", "before", "now", "change", ""];
         let text = format!(
@@ -158,7 +187,7 @@ mod tests {
     fn of(quantity: Quantity, entries: &[(&str, f64, f64, f64)]) -> Baseline {
         let entry =
             |&(label, median, least, most): &(&str, f64, f64, f64)| Entry { label: label.into(), median, least, most };
-        Baseline { quantity, entries: entries.iter().map(entry).collect() }
+        Baseline { quantity, options: String::new(), entries: entries.iter().map(entry).collect() }
     }
 
     #[test]
@@ -177,5 +206,17 @@ mod tests {
         let times = of(Quantity::CpuMs, &[("a", 1.0, 1.0, 1.0)]);
         let counts = of(Quantity::Instructions, &[("a", 1e6, 1e6, 1e6)]);
         assert!(times.compare(&counts, 0.03).unwrap_err().text().contains("--instructions"));
+    }
+
+    #[test]
+    fn other_options_and_other_scenes_are_not_compared() {
+        let before = of(Quantity::CpuMs, &[("a", 1.0, 1.0, 1.0)]);
+        let refused = |options: &str, label: &str| match before.check(Quantity::CpuMs, options, &[label.to_owned()]) {
+            Err(failure) => failure.text().to_owned(),
+            Ok(()) => String::new(),
+        };
+        assert_eq!(refused("", "a"), "");
+        assert!(refused("--duration 2", "a").contains("no options"), "{}", refused("--duration 2", "a"));
+        assert!(refused("", "b").contains("it has a"), "{}", refused("", "b"));
     }
 }

@@ -1,6 +1,5 @@
 //! Two builds by turns: what slows the machine down for a while slows both.
 
-use super::cases::CASES;
 use crate::args::BenchOptions;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -43,6 +42,15 @@ pub fn duel(other: &Path, options: &BenchOptions, allowed: f64) -> Result<(Strin
         progress.show(u64::from(repeat) + 1, 0.0);
     }
     progress.finish();
+    if pairs.is_empty() {
+        return Err(match interrupt::requested() {
+            true => Failure::failed("interrupted before both builds had run", ""),
+            false => Failure::failed(
+                format!("--against {}: the two builds have no scene in common", other.display()),
+                "name a scene that both know, with the same settings",
+            ),
+        });
+    }
     Ok(judge(&pairs, allowed))
 }
 
@@ -83,13 +91,7 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
     for (key, value) in &options.settings {
         command.args(["--set", &format!("{key}={value}")]);
     }
-    let steps = &options.stepping;
-    for (flag, value) in [("--dt", steps.dt), ("--duration", steps.duration)] {
-        if let Some(value) = value {
-            command.args([flag, &value.to_string()]);
-        }
-    }
-    command.args(steps.solving.words());
+    command.args(options.stepping.words());
     command.args(&options.scenes).stdin(Stdio::null()).stderr(Stdio::null());
     let shown = program.display();
     let output = command.output().map_err(|error| {
@@ -97,8 +99,11 @@ fn times(program: &Path, options: &BenchOptions) -> Result<BTreeMap<String, f64>
     })?;
     let json: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
         Failure::failed(
-            format!("--against: {shown} printed no figures"),
-            format!("it must know the scenes asked for, as these: {}", CASES[0].scene),
+            format!("--against {shown}: it printed no figures"),
+            format!(
+                "is it another build of this command that knows the scenes? Try `{shown} bench {}`",
+                options.scenes.join(" ")
+            ),
         )
     })?;
     let results = json["results"].as_array().into_iter().flatten();

@@ -5,10 +5,12 @@
 
 use super::baseline::{Baseline, Entry, Quantity};
 use super::cases::label;
-use crate::args::BenchOptions;
+use crate::args::{BenchOptions, SceneOptions, StepOptions};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::source::Source;
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// A scene whose instructions are counted, and for how long, s.
@@ -27,64 +29,83 @@ const SCENES: &[Counted] = &[
 /// What is said when valgrind is older than the instructions the compiler chose: a limit of the tool, no loss of speed.
 const UNKNOWN_INSTRUCTION: &str = "valgrind does not know an instruction of this program";
 
-/// Counts the scenes named, or those of the table above.
-pub fn count(options: &BenchOptions) -> Result<Baseline, Failure> {
-    let mut plan: Vec<(String, Vec<String>)> = Vec::new();
+/// A run whose instructions are counted.
+pub struct Run {
+    /// Scene, parameters and options on one line.
+    pub label: String,
+    /// What this program is started with.
+    arguments: Vec<String>,
+}
+
+/// The scenes named, or those of the table above.
+pub fn plan(options: &BenchOptions) -> Result<Vec<Run>, Failure> {
+    let mut plan = Vec::new();
     let duration = |otherwise: Option<f64>| options.stepping.duration.or(otherwise);
     for (scene, settings, seconds) in SCENES.iter().filter(|_| options.scenes.is_empty()) {
         let settings: Vec<(String, f64)> = settings.iter().map(|&(key, value)| (key.to_owned(), value)).collect();
         plan.push(asked(scene, &settings, duration(Some(*seconds)), options));
     }
     for scene in &options.scenes {
+        // what is wrong with it is told here, not by the program under valgrind
+        let chosen = SceneOptions { scene: scene.clone(), settings: options.settings.clone() };
+        let mut source = Source::find(&chosen)?;
+        source.schedule(&options.stepping)?;
+        source.build()?;
         plan.push(asked(scene, &options.settings, duration(None), options));
     }
+    Ok(plan)
+}
+
+/// Counts them one after the other. What valgrind cannot run is left out and told, unless that is all.
+pub fn count(plan: &[Run], options: &BenchOptions) -> Result<Baseline, Failure> {
     let mut progress = Progress::start(plan.len() as u64, options.quiet);
-    let mut entries = Vec::new();
-    for (k, (label, arguments)) in plan.into_iter().enumerate() {
+    let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+    for (k, run) in plan.iter().enumerate() {
         if interrupt::requested() {
             break;
         }
-        progress.name(&label);
-        let instructions = count_run(&label, &arguments)?;
-        entries.push(Entry::exact(label, instructions));
+        progress.name(&run.label);
+        match count_run(run)? {
+            Some(instructions) => entries.push(Entry::exact(run.label.clone(), instructions)),
+            None => left_out.push(run.label.as_str()),
+        }
         progress.show(k as u64 + 1, 0.0);
     }
     progress.finish();
-    Ok(Baseline { quantity: Quantity::Instructions, entries })
+    let told = format!("not counted, because {UNKNOWN_INSTRUCTION}: {}", left_out.join(", "));
+    if entries.is_empty() && !left_out.is_empty() {
+        return Err(Failure::failed(
+            told,
+            "a newer valgrind may know it; times can be compared without --instructions",
+        ));
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(std::io::stderr(), "warning: {told}");
+    }
+    Ok(Baseline { quantity: Quantity::Instructions, options: String::new(), entries })
 }
 
-/// The label of a run and the arguments that make it.
-fn asked(
-    scene: &str,
-    settings: &[(String, f64)],
-    duration: Option<f64>,
-    options: &BenchOptions,
-) -> (String, Vec<String>) {
+fn asked(scene: &str, settings: &[(String, f64)], duration: Option<f64>, options: &BenchOptions) -> Run {
     let mut arguments = ["run", scene, "--quiet", "--threads", "1"].map(str::to_owned).to_vec();
     for (key, value) in settings {
         arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
     }
-    let steps = &options.stepping;
     let mut label = label(scene, settings.iter().map(|(key, value)| (key.as_str(), *value)));
-    for (flag, value) in [("--duration", duration), ("--dt", steps.dt)] {
-        if let Some(value) = value {
-            label.push_str(&format!(" {flag} {value}"));
-            arguments.extend([flag.to_owned(), value.to_string()]);
-        }
-    }
-    for word in steps.solving.words() {
+    for word in (StepOptions { duration, ..options.stepping.clone() }).words() {
         label.push_str(&format!(" {word}"));
         arguments.push(word);
     }
-    (label, arguments)
+    Run { label, arguments }
 }
 
-fn count_run(label: &str, arguments: &[String]) -> Result<f64, Failure> {
+/// The instructions of a run; none if valgrind is older than one of them.
+fn count_run(run: &Run) -> Result<Option<f64>, Failure> {
+    let label = &run.label;
     let this = std::env::current_exe().map_err(|error| Failure::failed(format!("this program: {error}"), ""))?;
     let output = Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(this)
-        .args(arguments)
+        .args(&run.arguments)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| {
@@ -95,16 +116,13 @@ fn count_run(label: &str, arguments: &[String]) -> Result<f64, Failure> {
         })?;
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("unhandled instruction bytes") {
-        return Err(Failure::failed(
-            format!("{label}: {UNKNOWN_INSTRUCTION}"),
-            "a newer valgrind may know it; times can be compared without --instructions",
-        ));
+        return Ok(None);
     }
     if !output.status.success() {
-        let own: Vec<&str> = said.lines().filter(|line| !line.starts_with("==")).collect();
+        let own: Vec<&str> = said.lines().filter(|line| !line.starts_with("==") && !line.starts_with("--")).collect();
         return Err(Failure::failed(format!("{label}: {}", own.join(" ")), "run it without --instructions to see why"));
     }
-    total(&said).ok_or_else(|| {
+    total(&said).map(Some).ok_or_else(|| {
         Failure::failed(format!("{label}: valgrind did not say how many instructions"), "is it version 3.15 or later?")
     })
 }

@@ -72,7 +72,9 @@ pub struct Measured {
     pub rows: usize,
     /// Of these, those that follow from the others.
     pub redundant_rows: usize,
-    /// Numbers in the factors of all mechanisms: the fill.
+    /// Numbers in the system matrices of all mechanisms, one half.
+    pub matrix_entries: usize,
+    /// Numbers in their factors; what is more is fill.
     pub factor_entries: usize,
     /// Wall time per step: the median of each repeat, ms.
     pub step_ms: Spread,
@@ -121,6 +123,7 @@ impl Measured {
             bodies: 0,
             rows: 0,
             redundant_rows: 0,
+            matrix_entries: 0,
             factor_entries: 0,
             step_ms,
             cpu_ms,
@@ -151,6 +154,20 @@ struct Repeat {
     state_hash: u64,
 }
 
+/// Scene and parameters on one line.
+pub fn label_of(
+    source: &Source,
+    case: Option<&'static Case>,
+    method: Option<Method>,
+    options: &BenchOptions,
+) -> String {
+    match case {
+        Some(case) if method == Some(Method::Reduced) => format!("{}, reduced", case.label()),
+        Some(case) => case.label(),
+        None => label(&source.name, options.settings.iter().map(|(key, value)| (key.as_str(), *value))),
+    }
+}
+
 /// Measures a scene by a method, or by that of the command line; `None` if the user does not want to wait.
 pub fn measure(
     source: &mut Source,
@@ -158,11 +175,7 @@ pub fn measure(
     method: Option<Method>,
     options: &BenchOptions,
 ) -> Result<Option<Measured>, Failure> {
-    let label = match case {
-        Some(case) if method == Some(Method::Reduced) => format!("{}, reduced", case.label()),
-        Some(case) => case.label(),
-        None => label(&source.name, options.settings.iter().map(|(key, value)| (key.as_str(), *value))),
-    };
+    let label = label_of(source, case, method, options);
     let schedule = schedule(source, case, options)?;
     let mut progress = Progress::start(schedule.steps * u64::from(options.repeats), options.quiet);
     progress.name(&label);
@@ -225,6 +238,7 @@ pub fn measure(
         bodies: census.bodies,
         rows: census.constraint_rows,
         redundant_rows: census.redundant_rows,
+        matrix_entries: census.matrix_entries,
         factor_entries: census.factor_entries,
         step_ms: Spread::of(repeats.iter().map(|repeat| repeat.record.times.wall_ms().median).collect()),
         cpu_ms: Spread::of(repeats.iter().map(|repeat| repeat.record.times.median_cpu_ms()).collect()),

@@ -12,7 +12,7 @@ mod targets;
 use crate::args::{BenchOptions, SceneOptions};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::print;
+use crate::output::{Output, print};
 use crate::report::whole_or_real;
 use crate::source::Source;
 use crate::table::{figure, table};
@@ -38,15 +38,29 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
     }
     // before anything is measured, which takes long
     let before = options.compare.as_deref().map(Baseline::load).transpose()?;
+    let save = options.save.as_deref().map(|path| Output::open("--save", path)).transpose()?;
+    let fits = |quantity, how: &str, labels: &[String]| {
+        before.as_ref().map_or(Ok(()), |before| before.check(quantity, how, labels))
+    };
     if options.instructions {
-        let now = instructions::count(options)?;
+        let plan = instructions::plan(options)?;
+        let labels: Vec<String> = plan.iter().map(|run| run.label.clone()).collect();
+        fits(Quantity::Instructions, "", &labels)?;
+        let now = instructions::count(&plan, options)?;
         if before.is_none() {
             let line = |entry: &Entry| format!("{:>16.0}  {}\n", entry.median, entry.label);
             print(&now.entries.iter().map(line).collect::<String>())?;
         }
-        return keep_and_compare(&now, before.as_ref(), options);
+        return keep_and_compare(&now, save, before.as_ref(), options);
     }
     let mut plan = plan(options)?;
+    let named = |name: &str| options.scenes.is_empty() || options.scenes.iter().any(|scene| scene == name);
+    let algorithms = if named(algorithms::NAME) { algorithms::ALGORITHMS } else { &[] };
+    let systems = if named(particles::NAME) { particles::SYSTEMS } else { &[] };
+    let how = options.stepping.words().join(" ");
+    let labels = plan.iter().map(|(source, case, method)| measure::label_of(source, *case, *method, options));
+    let others = algorithms.iter().map(|case| case.label).chain(systems.iter().map(|case| case.label));
+    fits(Quantity::CpuMs, &how, &labels.chain(others.map(str::to_owned)).collect::<Vec<_>>())?;
     let mut results: Vec<Measured> = Vec::new();
     for (source, case, method) in &mut plan {
         match measure::measure(source, *case, *method, options)? {
@@ -54,15 +68,12 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
             None => break,
         }
     }
-    let named = |name: &str| options.scenes.is_empty() || options.scenes.iter().any(|scene| scene == name);
-    let algorithms = if named(algorithms::NAME) { algorithms::ALGORITHMS } else { &[] };
     for case in algorithms {
         match algorithms::measure(case, options)? {
             Some(measured) => results.push(measured),
             None => break,
         }
     }
-    let systems = if named(particles::NAME) { particles::SYSTEMS } else { &[] };
     for case in systems {
         match particles::measure(case, options)? {
             Some(measured) => results.push(measured),
@@ -79,8 +90,8 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
         let times = m.cpu_ms;
         Entry { label: m.label.clone(), median: times.median, least: times.least, most: times.most }
     };
-    let now = Baseline { quantity: Quantity::CpuMs, entries: results.iter().map(entry).collect() };
-    keep_and_compare(&now, before.as_ref(), options)?;
+    let now = Baseline { quantity: Quantity::CpuMs, options: how, entries: results.iter().map(entry).collect() };
+    keep_and_compare(&now, save, before.as_ref(), options)?;
     match verdicts.iter().any(|verdict| verdict.is_wrong()) {
         true => Err(Failure::told()),
         false => Ok(()),
@@ -88,9 +99,14 @@ pub fn bench(options: &BenchOptions) -> Result<(), Failure> {
 }
 
 /// What `--save` and `--compare` ask for.
-fn keep_and_compare(now: &Baseline, before: Option<&Baseline>, options: &BenchOptions) -> Result<(), Failure> {
-    if let Some(path) = &options.save {
-        now.save(path)?;
+fn keep_and_compare(
+    now: &Baseline,
+    save: Option<Output>,
+    before: Option<&Baseline>,
+    options: &BenchOptions,
+) -> Result<(), Failure> {
+    if let Some(output) = save {
+        now.save(output)?;
     }
     let Some(before) = before else { return Ok(()) };
     let (text, worse) = before.compare(now, 0.01 * options.allow)?;
@@ -197,6 +213,7 @@ fn as_json(results: &[Measured], verdicts: &[Verdict], options: &BenchOptions) -
             "bodies": measured.bodies,
             "constraint_rows": measured.rows,
             "redundant_rows": measured.redundant_rows,
+            "matrix_entries": measured.matrix_entries,
             "factor_entries": measured.factor_entries,
             "step_ms": measured.step_ms,
             "cpu_ms": measured.cpu_ms,

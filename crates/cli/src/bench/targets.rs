@@ -156,6 +156,7 @@ mod tests {
             bodies: 1,
             rows,
             redundant_rows: 3,
+            matrix_entries: 0,
             factor_entries: 0,
             step_ms: spread,
             cpu_ms: spread,

@@ -117,6 +117,13 @@ pub(crate) struct BlockPattern {
 }
 
 impl BlockPattern {
+    /// Numbers in the blocks on and below the diagonal; diagonal blocks whole, as a factor keeps them.
+    pub fn entries(&self) -> usize {
+        let size = |block: u32| usize::from(self.sizes[block as usize]);
+        let diagonal: usize = self.sizes.iter().map(|&m| usize::from(m) * usize::from(m)).sum();
+        diagonal + self.pairs.iter().map(|&(i, j)| size(i) * size(j)).sum::<usize>()
+    }
+
     /// The pattern with block `order[k]` as block k, pairs sorted by column and without repeats.
     pub fn permuted(&self, order: &[u32]) -> BlockPattern {
         let mut place = vec![0_u32; order.len()];

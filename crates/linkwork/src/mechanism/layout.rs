@@ -190,6 +190,8 @@ pub(crate) struct Layout {
     /// Below which fraction of its diagonal a pivot is dropped.
     pub drop_fraction: f64,
     pub factor: Factor,
+    /// Numbers in the matrix before anything is eliminated.
+    pub matrix_entries: usize,
     /// Scalar rows of all nodes, and size of the Jacobian store.
     pub rows: usize,
     pub jacobian_len: usize,
@@ -607,6 +609,7 @@ impl<'w> Builder<'w> {
             row += u32::from(draft.rows);
         }
         self.layout.rows = row as usize;
+        self.layout.matrix_entries = drafted.entries();
         self.layout.factor = Factor::new(&drafted.permuted(&order));
         self.renumber();
     }

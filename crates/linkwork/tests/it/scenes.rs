@@ -196,6 +196,20 @@ fn machines_have_the_freedoms_that_their_headers_count() {
     }
 }
 
+/// Joints that share a body share a block of the matrix: the cliques of Tomcin, Sibbing and Kobbelt 2014, section 5.
+#[test]
+fn the_entries_of_a_matrix_are_those_of_joints_that_share_bodies() {
+    // in a binary tree every body with children shares its own ball joint with those of two children: three pairs
+    let (bodies, parents) = (31, 15);
+    for (name, settings, blocks) in
+        [("double-pendulum", vec![], 2 + 1), ("tree", vec![("bodies", bodies as f64)], bodies + 3 * parents)]
+    {
+        let census = build(&registered(name, &settings)).census();
+        assert_eq!(census.matrix_entries, 9 * blocks, "{name}");
+        assert!(census.factor_entries >= census.matrix_entries, "{name}: {census:?}");
+    }
+}
+
 #[test]
 fn the_stewart_platform_goes_where_it_is_told() {
     let mut run = Run::new(&registered("stewart", &[]), 1.0 / 120.0);
