@@ -36,7 +36,8 @@ impl Mechanism {
         let in_all = GAINS_KEPT[self.halvings as usize] * self.account.largest_kinetic.max(now) + slack;
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;
         let loses_too_much = swings && change < -per_step && !self.dissipates();
-        if !gains_too_much && !loses_too_much {
+        // what is no number compares with nothing
+        if change.is_finite() && !gains_too_much && !loses_too_much {
             self.keep_account(change, if swings { LOSSES_KEPT } else { DAMPED_LOSSES_KEPT });
             return true;
         }

@@ -21,7 +21,7 @@ use super::{Advance, MOST_HALVINGS, Mechanism, hat};
 use crate::joint::Motion;
 use crate::joint::freedom::Slide;
 use crate::joint::rows::Row;
-use crate::math::Wrench;
+use crate::math::{Wrench, max_abs};
 use crate::params::StepParams;
 use crate::reduced::adaptor::{self, Closing, Data, Edge, Loops, Model, Term};
 use crate::report::{LeftToDirect, StepKind};
@@ -303,14 +303,14 @@ impl Mechanism {
                 self.push_second(tree, &mut trial, h, tolerance);
             }
             repeats += 1;
-            let worst = trial.iter().zip(&tree.trial).fold(0.0_f64, |m, (n, t)| m.max((n - t).abs()));
+            let worst = max_abs(trial.iter().zip(&tree.trial).map(|(n, t)| n - t));
             std::mem::swap(&mut tree.trial, &mut trial);
-            if worst * h <= repeated_to || repeats >= MOST_REPEATS {
-                break;
-            }
             if !worst.is_finite() {
                 tree.change = trial;
                 return None;
+            }
+            if worst * h <= repeated_to || repeats >= MOST_REPEATS {
+                break;
             }
         }
         tree.change = trial;
