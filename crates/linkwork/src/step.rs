@@ -9,7 +9,7 @@ use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each};
 use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple;
-use crate::report::{StageTimer, StepReport};
+use crate::report::{StageTimer, Stages, StepReport};
 use crate::world::World;
 use std::sync::Arc;
 
@@ -135,6 +135,7 @@ impl Round<'_> {
         let many = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() > MANY;
         for_each(mechanisms, many, |k, mechanism| {
             mechanism.advanced = None;
+            mechanism.timer.stages = Stages::default();
             if active.mechanisms[k] && !contacts.gathers(k) {
                 mechanism.gather_in_turn(&seen, params);
                 if !contacts.touches(k) {
