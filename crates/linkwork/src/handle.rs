@@ -120,7 +120,7 @@ impl<T, K> Arena<T, K> {
         self.slots.get_mut(slot)?.value.as_mut()
     }
 
-    /// Slots in use, and those between them.
+    /// Slots in use, and those that were.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }

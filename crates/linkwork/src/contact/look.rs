@@ -217,43 +217,46 @@ impl Contacts {
     /// next search.
     pub(super) fn outruns_its_reach(
         &mut self,
-        island: &mut Island,
+        island: &Island,
         world: &mut World,
         mechanisms: &[Mechanism],
         h: f64,
     ) -> bool {
-        island.swept.thrown.clear();
+        let mut thrown = std::mem::take(&mut self.thrown);
+        thrown.clear();
         for &m in &island.manifolds {
             let m = &world.collisions.manifolds[m as usize];
             for (slot, collider) in [(m.a, m.collider_a), (m.b, m.collider_b)] {
                 if self.unit[slot as usize] != NONE
                     && h * self.speed(world, mechanisms, slot, collider) > world.collisions.reach(collider)
                 {
-                    island.swept.thrown.push(collider);
+                    thrown.push(collider);
                 }
             }
         }
-        self.meets_beyond_reach(island, world, mechanisms, h)
+        let meets = self.meets_beyond_reach(island, world, mechanisms, &mut thrown, h);
+        self.thrown = thrown;
+        meets
     }
 
     /// The same, of colliders that are known to go farther than contacts were looked for.
     pub(super) fn meets_beyond_reach(
         &mut self,
-        island: &mut Island,
+        island: &Island,
         world: &mut World,
         mechanisms: &[Mechanism],
+        thrown: &mut Vec<u32>,
         h: f64,
     ) -> bool {
-        std::mem::swap(&mut self.thrown, &mut island.swept.thrown);
-        if self.thrown.is_empty() {
+        if thrown.is_empty() {
             return false;
         }
-        self.thrown.sort_unstable();
-        self.thrown.dedup();
+        thrown.sort_unstable();
+        thrown.dedup();
         let mut any = false;
         let mut pairs = std::mem::take(&mut self.thrown_pairs);
         pairs.clear();
-        for &collider in &self.thrown {
+        for &collider in &*thrown {
             world.collisions.each_pair_of(collider, |k| pairs.push(k));
         }
         pairs.sort_unstable();
@@ -272,8 +275,8 @@ impl Contacts {
             }
         }
         self.thrown_pairs = pairs;
-        for k in 0..self.thrown.len() {
-            any |= self.meets_on_its_way(island, world, mechanisms, self.thrown[k], h);
+        for &collider in &*thrown {
+            any |= self.meets_on_its_way(island, world, mechanisms, collider, h);
         }
         any
     }

@@ -39,6 +39,7 @@ use crate::world::{Bodies, World};
 use bounce::Bounces;
 use free::{Free, predict_all};
 use newton::Newton;
+use pile::Plan;
 use problem::{Entry, Law, Problem};
 use rigid::Rigid;
 use solve::relaxation;
@@ -71,7 +72,7 @@ struct Island {
     /// How many of them were seen where the step begins.
     seen: usize,
     /// What is to be done with it, and what sweeps leave if it is a pile.
-    plan: pile::Plan,
+    plan: Plan,
     swept: pile::Swept,
     problem: Problem,
     newton: Newton,
@@ -329,7 +330,7 @@ impl Contacts {
 
     /// Advances every island in working memory, but those whose joints need smaller steps: these are `late` if they may. The
     /// step has been halved a number of times, and can be so a number of times more.
-    /// Mechanisms of islands must have been gathered.
+    /// It must have been planned ([`Contacts::plan`]), and the mechanisms gathered but those that islands gather themselves.
     pub fn advance(
         &mut self,
         world: &mut World,
@@ -342,21 +343,21 @@ impl Contacts {
         let may_halve = left > 0;
         let mut report = ContactReport::default();
         self.hit.clear();
-        let planned = |plan: pile::Plan| {
-            let islands = self.islands[..self.count].iter().enumerate();
-            islands.filter(|(_, i)| !i.asleep && i.plan == plan).map(|(k, _)| k).collect::<Vec<_>>()
-        };
-        let piles = planned(pile::Plan::Sweep);
-        let mut others = planned(pile::Plan::Solve);
-        others.extend(planned(pile::Plan::Calm));
-        planned(pile::Plan::Wait).into_iter().for_each(|k| self.islands[k].delay(late));
+        let (mut piles, mut others) = (Vec::new(), Vec::new());
+        for (k, island) in self.islands[..self.count].iter().enumerate().filter(|(_, i)| !i.asleep) {
+            match island.plan {
+                Plan::Sweep => piles.push(k),
+                Plan::Solve | Plan::Calm => others.push(k),
+                Plan::Wait => island.delay(late),
+            }
+        }
         let halving = (halvings, may_halve);
         others.extend(self.advance_piles(&piles, true, world, mechanisms, free, params, halving, late, &mut report));
         others.sort_unstable();
         let mut piles = Vec::new();
         for k in others {
             let mut island = std::mem::take(&mut self.islands[k]);
-            island.calm = island.plan == pile::Plan::Calm && {
+            island.calm = island.plan == Plan::Calm && {
                 let mut members = pile::members_of(mechanisms, &island.mechanisms);
                 self.is_pile(&mut island, &world.seen(), &mut members, free, params.dt)
             };
@@ -373,7 +374,8 @@ impl Contacts {
             }
             self.islands[k] = island;
         }
-        self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
+        let left = self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
+        debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;

@@ -45,6 +45,8 @@ pub(super) struct Outcome {
     /// What is left, as a velocity of a contact, m/s.
     pub residual: f64,
     pub converged: bool,
+    /// Whether it was given up because its first iterations did not halve what was left.
+    pub gave_up: bool,
 }
 
 impl Newton {
@@ -105,8 +107,8 @@ impl Newton {
             if outcome.iterations == 0 {
                 start = outcome.residual;
             }
-            let hopeless = outcome.iterations == trial && outcome.residual > 0.5 * start;
-            if outcome.converged || hopeless || outcome.iterations >= most || !outcome.residual.is_finite() {
+            outcome.gave_up = outcome.iterations == trial && outcome.residual > 0.5 * start;
+            if outcome.converged || outcome.gave_up || outcome.iterations >= most || !outcome.residual.is_finite() {
                 return outcome;
             }
             outcome.iterations += 1;

@@ -35,8 +35,8 @@ const MOST_SOFT_ITERATIONS: u32 = 60;
 /// Of a pile, which sweeps are left for. At rest it takes one or two; where nothing is known yet of what contacts bear, a tower
 /// takes one for every other storey.
 const MOST_CALM_ITERATIONS: u32 = 20;
-/// Iterations after which a pile that knows what its contacts bear is left to sweeps if what was left has not halved. Piles that
-/// Newton's method solves from there are done by then; on rings, which slide on each other, 20 took a tenth off.
+/// Iterations after which a pile that knows what its contacts bear is left to sweeps if the residual has not halved. Piles that
+/// Newton's method solves from there are done by then; on rings, which slide on each other, 20 took a tenth off the residual.
 const CALM_TRIAL: u32 = 4;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
@@ -169,7 +169,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     let unknown = problem.entries[..contacts].iter().all(|e| e.impulse[0] == 0.0);
     let most_calm = MOST_CALM_ITERATIONS + if unknown { problem.units.len() as u32 } else { 0 };
     let most = if *calm { most_calm } else { MOST_SOFT_ITERATIONS };
-    let trial = if *calm && !unknown { CALM_TRIAL } else { u32::MAX };
+    let mut trial = if *calm && !unknown { CALM_TRIAL } else { u32::MAX };
     newton.prepare(problem);
     let mobility = work.measure_mobility(problem);
     if mobility <= 0.0 || !mobility.is_finite() {
@@ -187,9 +187,10 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
             };
         }
         let outcome = newton.solve_if_hopeful(problem, z, SOFT_TOLERANCE, most, trial);
+        // later rounds begin near their end
+        trial = u32::MAX;
         iterations += outcome.iterations;
-        let hopeless = outcome.iterations == trial && !outcome.converged;
-        if *calm && (iterations > most_calm || hopeless) {
+        if *calm && (iterations > most_calm || outcome.gave_up) {
             break;
         }
         report.residual = report.residual.max(outcome.residual);

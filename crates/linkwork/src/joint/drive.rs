@@ -139,9 +139,10 @@ impl Drive {
         self.limit.is_none() && self.friction == 0.0 && !self.is_soft() && self.motor.is_none()
     }
 
-    /// Which rows the drive needs: when this changes, the mechanism is laid out anew.
-    pub fn shape(&self) -> (bool, bool, bool, bool) {
-        (self.is_soft(), self.limit.is_some(), self.friction > 0.0, self.bounded_motor().is_some())
+    /// Which rows the drive needs, and whether the step must look at it at all: when this changes, the mechanism is laid out anew.
+    pub fn shape(&self) -> [bool; 5] {
+        let rows = [self.is_soft(), self.limit.is_some(), self.friction > 0.0, self.bounded_motor().is_some()];
+        [rows[0], rows[1], rows[2], rows[3], self.is_idle()]
     }
 
     /// Counts the integral of a servo on, unless its force is at its bound (anti-windup).

@@ -551,3 +551,65 @@ fn norm(a: &[Hat]) -> f64 {
 fn scale(a: &mut [Hat], by: f64) {
     a.iter_mut().flatten().for_each(|e| *e *= by);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Body, Coordinate, Joint, Scene, WORLD};
+    use crate::step::Scratch;
+    use crate::world::World;
+
+    /// A chain with both ends on the world, a spring, a gear and a wheel that is nearly a hub: 19 motions are left.
+    fn machine() -> World {
+        let mut scene = Scene::new("machine");
+        let mut above = WORLD.to_string();
+        for k in 0..9 {
+            let (name, x) = (format!("link {k}"), f64::from(k));
+            let moments = [0.2 + 0.1 * x, 0.3, 0.4];
+            scene.body(Body::new(&name).at([x + 0.5, 0.0, 0.1 * x]).with_mass(1.0 + x).with_inertia(moments));
+            let at = [x, 0.0, 0.1 * x - 0.05];
+            scene.joint(match k % 3 {
+                0 => Joint::ball(format!("pin {k}"), &above, &name, at),
+                1 => Joint::hinge(format!("pin {k}"), &above, &name, at, [0.0, 1.0, 0.2]),
+                _ => Joint::hinge(format!("pin {k}"), &above, &name, at, [0.3, 0.1, 1.0])
+                    .with(Coordinate::default().spring(50.0, 2.0, 0.0)),
+            });
+            above = name;
+        }
+        scene.joint(Joint::ball("end", &above, WORLD, [9.0, 0.0, 0.8]));
+        scene.joint(Joint::gear("gear", "pin 1", "pin 4", 2.0));
+        for k in 0..5 {
+            let (name, y) = (format!("spoke {k}"), 1.0 + f64::from(k));
+            scene.body(Body::new(&name).at([4.5, y, 0.4]).with_mass(0.5).with_inertia([0.1, 0.2, 0.15]));
+            scene.joint(Joint::hinge(format!("spoke pin {k}"), "link 4", &name, [4.5, y - 0.5, 0.4], [1.0, 0.0, 0.0]));
+        }
+        World::build(&scene).unwrap()
+    }
+
+    #[test]
+    fn impulses_answered_eight_at_once_are_answered_as_one_by_one() {
+        let world = machine();
+        let mut scratch = Scratch::default();
+        scratch.lay_out(&world);
+        let mechanism = &mut scratch.mechanisms_mut()[0];
+        mechanism.gather(&world.bodies, &world.joints, world.gravity);
+        mechanism.begin_contact(0.01);
+        let bodies = mechanism.movable_bodies().len();
+        let push = |column: usize, body: usize, s: usize| ((7 * column + 3 * body + s) as f64).sin();
+        let mut all: Vec<Vec<Hat>> =
+            (0..11).map(|c| (0..bodies).map(|b| std::array::from_fn(|s| push(c, b, s))).collect()).collect();
+        let single: Vec<Vec<Hat>> = all
+            .iter()
+            .map(|column| {
+                let mut column = column.clone();
+                mechanism.respond(&mut column);
+                column
+            })
+            .collect();
+        assert!(mechanism.can_respond_in_lanes());
+        mechanism.respond_to_all(&mut all);
+        for (a, b) in all.iter().flatten().flatten().zip(single.iter().flatten().flatten()) {
+            assert!((a - b).abs() < 1e-11, "{a} and {b}");
+        }
+    }
+}

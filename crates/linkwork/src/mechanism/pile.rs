@@ -7,7 +7,7 @@ use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND};
 use crate::linalg::Factor;
 use crate::linalg::kernels::with_size;
 use crate::math::{Placed, max_abs, rotation};
-use crate::params::{Method, StepParams};
+use crate::params::StepParams;
 use crate::report::StepKind;
 use glam::{DMat3, DVec3};
 use wide::{f64x4, f64x8};
@@ -141,7 +141,7 @@ impl Mechanism {
 
     /// Whether its joints can be held by projection: springs and servos would act again with each.
     pub(crate) fn can_pile(&self) -> bool {
-        self.method == Method::Direct && self.layout.soft.is_empty()
+        self.layout.soft.is_empty()
     }
 
     /// Whether it has few freedoms for its bodies: what pushes one of them moves all, and what a body weighs by itself tells

@@ -73,6 +73,7 @@ fn the_number_of_threads_changes_no_bit() {
         ("skeletons", &[("skeletons", 4.0)], 90),
         ("pyramid", &[("base", 30.0)], 20),
         ("joints", &[], 60),
+        ("net", &[("meshes", 6.0), ("boxes", 3.0)], 90),
     ];
     for (name, settings, steps) in scenes {
         let scene = registered(name, settings);
@@ -90,7 +91,10 @@ fn the_number_of_threads_changes_no_bit() {
 /// What a pile or an island at rest remembers belongs to the world: working memory that is thrown away changes nothing.
 #[test]
 fn piles_and_stacks_do_not_notice_that_working_memory_is_thrown_away() {
-    for (name, settings, steps) in [("rings", &[("rings", 50.0)][..], 60), ("pyramid", &[("base", 8.0)], 60)] {
+    let net = &[("meshes", 5.0), ("boxes", 2.0)][..];
+    for (name, settings, steps) in
+        [("rings", &[("rings", 50.0)][..], 60), ("pyramid", &[("base", 8.0)], 60), ("net", net, 90)]
+    {
         let scene = registered(name, settings);
         let mut run = Run::new(&scene, scene.step.dt);
         for k in 0..steps {

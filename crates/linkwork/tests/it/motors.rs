@@ -24,6 +24,21 @@ fn a_constant_force_accelerates_evenly() {
     assert_close("force on the block", run.reaction("rail").wrench.force.x, 7.0, 1e-10);
 }
 
+/// Symptom: a force set on an idle slider did nothing until working memory was thrown away. Cause: it needs no row, so that the
+/// mechanism was not laid out anew, and coordinates on which nothing acted are not looked at.
+#[test]
+fn a_force_that_is_switched_on_acts_from_the_next_step() {
+    let mut run = Run::new(&on_slider([0.0; 3], DVec3::X, MASS, Coordinate::default()), 1.0 / 60.0);
+    run.to(0.5);
+    let rail = run.joint("rail");
+    run.world.set_motor(rail, "displacement", Some(Motor::Force { value: 7.0 })).unwrap();
+    run.to(2.5);
+    assert_close("speed", run.velocity("block").x, 7.0 / MASS * 2.0, 1e-10);
+    run.world.set_motor(rail, "displacement", None).unwrap();
+    run.to(3.0);
+    assert_close("speed without it", run.velocity("block").x, 7.0 / MASS * 2.0, 1e-10);
+}
+
 #[test]
 fn a_velocity_motor_reaches_its_speed_when_its_force_allows() {
     // 10 N on 2.5 kg: 3 m/s after 0.75 s, which is step 45

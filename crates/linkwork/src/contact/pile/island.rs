@@ -7,7 +7,7 @@ use crate::contact::free::Free;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
 use crate::mechanism::Mechanism;
 use crate::parallel::{MANY, for_each};
-use crate::params::{ContactSolver, StepParams};
+use crate::params::{ContactSolver, Method, StepParams};
 use crate::scene::BodyKind;
 use crate::step::Active;
 use crate::world::{Bodies, Seen, World};
@@ -53,7 +53,7 @@ impl Contacts {
         self.solver = params.contact;
         for k in 0..self.count {
             let island = &self.islands[k];
-            let plan = if island.asleep || !self.may_be_pile(island, mechanisms, params) {
+            let plan = if island.asleep || !self.may_be_pile(island, &world.seen(), mechanisms, params) {
                 Plan::Solve
             } else if !params.shock_propagation && self.is_calm(island, world, mechanisms, free) {
                 Plan::Calm
@@ -73,11 +73,20 @@ impl Contacts {
         self.touches(mechanism) && self.islands[self.island_of[mechanism] as usize].plan == Plan::Sweep
     }
 
-    /// Whether an island may be a pile, by its size.
-    fn may_be_pile(&self, island: &Island, mechanisms: &[Mechanism], params: &StepParams) -> bool {
+    /// Whether an island may be a pile, by what is known before its mechanisms are gathered.
+    fn may_be_pile(&self, island: &Island, world: &Seen, mechanisms: &[Mechanism], params: &StepParams) -> bool {
         let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
         let alone = island.mechanisms.is_empty() && !params.shock_propagation;
-        !alone && 6 * (bodies + island.free.len()) > PILE_FREEDOMS && self.solver == ContactSolver::Newton
+        if alone || 6 * (bodies + island.free.len()) <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
+            return false;
+        }
+        let jointed = |m: &u32| {
+            let direct = params.method == Method::Direct && !self.carried[*m as usize];
+            direct && mechanisms[*m as usize].can_pile()
+        };
+        let free = |k: &u32| !self.carried[self.mechanism_count + *k as usize];
+        let plain = |m: &u32| is_plain(world, *m, params.dt);
+        island.mechanisms.iter().all(jointed) && island.free.iter().all(free) && island.manifolds.iter().all(plain)
     }
 
     /// Whether an island that may be a pile is so many things with joints that touch each other that they are swept over: what
@@ -92,10 +101,6 @@ impl Contacts {
         free: &[u32],
         h: f64,
     ) -> bool {
-        let carried = |k: &u32| self.carried[self.mechanism_count + *k as usize];
-        if island.free.iter().any(carried) || !island.manifolds.iter().all(|&m| is_plain(world, m, h)) {
-            return false;
-        }
         let jointed = mechanisms.iter().flat_map(|m| m.movable_bodies());
         let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
         for &slot in jointed.chain(island.free.iter().map(|&k| &free[k as usize])) {
@@ -105,11 +110,8 @@ impl Contacts {
         let bodies = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() + island.free.len();
         let units = island.mechanisms.len() + island.free.len();
         let mut freedoms = 6 * island.free.len();
-        for (mechanism, &m) in mechanisms.iter_mut().zip(&island.mechanisms) {
-            if !mechanism.can_pile() || self.carried[m as usize] {
-                return false;
-            }
-            mechanism.begin_contact(h);
+        for_each(mechanisms, bodies > MANY, |_, mechanism| mechanism.begin_contact(h));
+        for mechanism in mechanisms.iter() {
             freedoms += mechanism.count_freedoms();
             if mechanism.is_machine() {
                 return false;
@@ -161,8 +163,14 @@ impl Contacts {
             let first_state = self.states.len();
             self.append_states(&island.swept.states);
             if island.swept.outcome == Outcome::Thrown {
-                island.swept.outcome = match self.meets_beyond_reach(&mut island, world, mechanisms, params.dt) {
-                    true => Outcome::NeedsSmallerStep,
+                let mut thrown = std::mem::take(&mut island.swept.thrown);
+                let meets = self.meets_beyond_reach(&island, world, mechanisms, &mut thrown, params.dt);
+                island.swept.thrown = thrown;
+                island.swept.outcome = match meets {
+                    true => {
+                        island.swept.give_back(&self.spare);
+                        Outcome::NeedsSmallerStep
+                    }
                     false => {
                         let members = members_of(mechanisms, &island.mechanisms);
                         let shared = Tasks { contacts: self, world: world.seen(), free, params, fresh, may_halve };

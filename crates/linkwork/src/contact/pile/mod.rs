@@ -273,7 +273,7 @@ impl Pile {
             if sweeps >= self.effort.sweeps || moved * h_s < TOLERANCE {
                 return (sweeps, moved);
             }
-            self.through.go_on(&mut self.u);
+            self.through.go_on(&mut self.u, !biased);
         }
     }
 

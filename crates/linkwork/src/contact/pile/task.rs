@@ -9,6 +9,7 @@ use crate::contact::{ContactReport, Contacts, Island, NONE, motion_by_user};
 use crate::joint::Motion;
 use crate::math::Placed;
 use crate::mechanism::{Advance, Hat, Mechanism, outside_moved};
+use crate::parallel::{MANY, for_each};
 use crate::params::StepParams;
 use crate::world::Seen;
 use glam::DVec3;
@@ -50,10 +51,16 @@ pub(in crate::contact) struct Swept {
     pub(super) impulses: Vec<PointImpulse>,
     pub(super) advances: Vec<Advance>,
     /// Colliders that go farther than was reckoned.
-    pub(in crate::contact) thrown: Vec<u32>,
+    pub(super) thrown: Vec<u32>,
     /// Of each mechanism, then of each free body: whether a contact pushes it.
     pushed: Vec<bool>,
     work: Option<Box<Work>>,
+}
+
+impl Swept {
+    pub(super) fn give_back(&mut self, spare: &Spare) {
+        self.work.take().into_iter().for_each(|work| spare.give_back(work));
+    }
 }
 
 /// Working memory of a pile that is being solved.
@@ -107,12 +114,14 @@ impl Tasks<'_> {
     pub fn run(&self, task: &mut Task) {
         let Tasks { contacts, world, params, .. } = *self;
         let h = params.dt;
+        let many = task.bodies() > MANY;
         if self.fresh {
-            task.mechanisms.iter_mut().for_each(|m| m.gather_in_turn(&world, params));
+            for_each(&mut task.mechanisms, many, |_, m| m.gather_in_turn(&world, params));
         }
         task.island.swept.states.clear();
         task.island.swept.report = ContactReport::default();
-        if !contacts.is_pile(task.island, &world, &mut task.mechanisms, self.free, h) {
+        // what Newton's method has been tried on is one
+        if self.fresh && !contacts.is_pile(task.island, &world, &mut task.mechanisms, self.free, h) {
             task.island.swept.outcome = Outcome::NoPile;
             return;
         }
@@ -147,7 +156,8 @@ impl Tasks<'_> {
     /// Kicks all bodies.
     fn kick(&self, task: &mut Task) {
         let Tasks { world, params, .. } = *self;
-        task.mechanisms.iter_mut().for_each(|m| m.kick_in_contact(params.dt));
+        let many = task.bodies() > MANY;
+        for_each(&mut task.mechanisms, many, |_, m| m.kick_in_contact(params.dt));
         for &k in &task.island.free {
             let mut state = Free::new(world.bodies, self.free[k as usize]);
             state.kick(world.bodies, world.gravity, params.dt);
@@ -248,8 +258,10 @@ impl Tasks<'_> {
         let h = params.dt;
         let Task { island, mechanisms } = task;
         let Swept { states, impulses, advances, pushed, work, .. } = &mut island.swept;
-        let Some(mut work) = work.take() else { return };
-        let Work { pile, hats, .. } = &mut *work;
+        let Some(work) = work.take() else {
+            return debug_assert!(false, "a pile that was solved has its working memory");
+        };
+        let pile = &work.pile;
         impulses.clear();
         pushed.clear();
         pushed.resize(mechanisms.len() + states.len(), false);
@@ -269,18 +281,24 @@ impl Tasks<'_> {
                 [m.a, m.b].into_iter().filter_map(place_of).for_each(|place| pushed[place] = true);
             }
         });
-        advances.clear();
+        let mut moves: Vec<(u32, &mut Mechanism, Option<Advance>)> = Vec::with_capacity(mechanisms.len());
         let mut first = 0;
-        for (k, mechanism) in mechanisms.iter_mut().enumerate() {
+        for mechanism in mechanisms.iter_mut() {
             let bodies = mechanism.movable_bodies().len() as u32;
-            hats.clear();
-            hats.extend((first..first + bodies).map(|body| pile.velocities(body, h).0));
-            advances.push(mechanism.finish_in_pile(h, params, island.closings[k], hats, pushed[k]));
+            moves.push((first, mechanism, None));
             first += bodies;
         }
+        let closings = &island.closings;
+        for_each(&mut moves, jointed > MANY, |k, (first, mechanism, advance)| {
+            let bodies = *first..*first + mechanism.movable_bodies().len() as u32;
+            let ends: Vec<Hat> = bodies.map(|body| pile.velocities(body, h).0).collect();
+            *advance = Some(mechanism.finish_in_pile(h, params, closings[k], &ends, pushed[k]));
+        });
+        advances.clear();
+        advances.extend(moves.into_iter().filter_map(|(_, _, advance)| advance));
         for (k, state) in states.iter_mut().enumerate() {
             state.turn_to_end(&pile.velocities(first + k as u32, h).0);
-            state.advance(world.bodies, world.gravity, h, pushed[mechanisms.len() + k]);
+            state.advance(world.bodies, world.gravity, h, pushed[closings.len() + k]);
         }
         contacts.spare.give_back(work);
     }

@@ -423,7 +423,8 @@ impl Throughs {
     /// Goes on where the sweeps of this stage were going: what a sweep changed is taken for a gradient, and sweeps are made a
     /// method of conjugate gradients (Silcowitz-Hansen, Niebe and Erleben 2010). What a heavy body lies on with many light ones
     /// passes its weight on in few sweeps then.
-    pub fn go_on(&mut self, u: &mut [Wide]) {
+    /// The stage without friction leaves friction as it is.
+    pub fn go_on(&mut self, u: &mut [Wide], friction: bool) {
         let Throughs { throughs, points, change, .. } = self;
         let energy = |p: &Point| p.mobility * (0..3).map(|s| (p.impulse[s] - p.before[s]).powi(2)).sum::<f64>();
         let now: f64 = points.iter().filter(|p| p.ready).map(energy).sum();
@@ -437,11 +438,13 @@ impl Throughs {
             if further == [0.0; 3] {
                 continue;
             }
-            let normal = (p.impulse[0] + further[0]).max(0.0);
-            let (t1, t2) = (p.impulse[1] + further[1], p.impulse[2] + further[2]);
-            let (length, most) = (t1.hypot(t2), p.friction * normal);
-            let scale = if length > most { most / length } else { 1.0 };
-            let new = [normal, scale * t1, scale * t2];
+            let mut new = [(p.impulse[0] + further[0]).max(0.0), p.impulse[1], p.impulse[2]];
+            if friction {
+                let (t1, t2) = (p.impulse[1] + further[1], p.impulse[2] + further[2]);
+                let (length, most) = (t1.hypot(t2), p.friction * new[0]);
+                let scale = if length > most { most / length } else { 1.0 };
+                (new[1], new[2]) = (scale * t1, scale * t2);
+            }
             let given = std::array::from_fn(|s| new[s] - p.impulse[s]);
             p.impulse = new;
             p.push(given, throughs, u);
