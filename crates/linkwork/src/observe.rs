@@ -255,7 +255,7 @@ impl World {
         self.assembly
     }
 
-    fn placed(&self, joint: &JointState) -> (Placed, Placed) {
+    pub(crate) fn placed(&self, joint: &JointState) -> (Placed, Placed) {
         let place = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id)).map_or(Placed::WORLD, BodyState::placed);
         (place(joint.a), place(joint.b))
     }

@@ -40,18 +40,41 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
             }
         });
     }
-    let taken = couple::push(world, &mut scratch.mechanisms, params.dt).and_then(|pushed| {
-        let taken = advance(world, scratch, params);
-        couple::settle(world, pushed, taken.is_ok(), params.dt);
-        taken
-    });
-    taken.inspect_err(|_| {
+    advance_with_particles(world, scratch, params).inspect_err(|_| {
         world.collisions.forget();
         world.resting = Default::default();
         if let Some(before) = &before {
             world.restore(before);
         }
     })
+}
+
+/// Times that a step is taken again because bodies did not do what particles expected.
+const MOST_REPEATS: usize = 3;
+
+/// Particles push the bodies, these move, and particles follow. What contacts and motors do to a body is known from the last
+/// step only: where that has led particles astray, the step is taken again with what it has shown.
+fn advance_with_particles(
+    world: &mut World,
+    scratch: &mut Scratch,
+    params: &StepParams,
+) -> Result<StepReport, StepError> {
+    let (mut learned, mut repeats) = (None, 0);
+    loop {
+        let pushed = couple::push(world, &mut scratch.mechanisms, params.dt, learned.as_ref())?;
+        let before = pushed.as_ref().filter(|p| p.expects_bodies() && repeats < MOST_REPEATS).map(|_| world.bodies_now());
+        let taken = advance(world, scratch, params);
+        if let (Ok(_), Some(before), Some(tried)) = (&taken, before, &pushed)
+            && let Some(shown) = tried.learn(world)
+        {
+            world.rewind(before);
+            couple::settle(world, pushed, false, params.dt);
+            (learned, repeats) = (Some(shown), repeats + 1);
+            continue;
+        }
+        couple::settle(world, pushed, taken.is_ok(), params.dt);
+        return taken;
+    }
 }
 
 /// Mechanisms and bodies without joints that take part in a round of the step, by their place in [`Scratch`].

@@ -32,7 +32,7 @@ use super::press::Press;
 use super::rider::Riders;
 use super::solid::Solid;
 use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
-use super::way::start_of_way;
+use super::way::turn_levers;
 use super::{Motion, ParticleReport, ParticleSystem};
 use crate::collide::parry::Bounds;
 use glam::{DMat3, DVec3};
@@ -55,6 +55,8 @@ pub(crate) struct Surroundings {
     pub solids: Vec<Solid>,
     pub riders: Riders,
     pub attached: Vec<Attached>,
+    /// What was moved by riders in the step, and how much it resists: rider, lever, matrix.
+    pub moved: Vec<(usize, DVec3, DMat3)>,
 }
 
 /// What a particle's velocity is made of.
@@ -155,16 +157,10 @@ const FEW: usize = 50;
 const FEW_LATER: usize = 10;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
-/// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
-const BEYOND: f64 = 0.25;
-/// Energy that does not matter, against what the first solve of a step gained.
-const NEGLIGIBLE: f64 = 0.01;
-/// A solve of which this part would be too much is not followed any further.
-const LEAST_SHARE: f64 = 1.0 / 256.0;
+/// The same where slopes change much and bodies answer, or where there is no cloth.
+const MOST_DESCENTS: usize = 12;
 /// Friction that resists sliding so many times as much as the cloth does is a contact that sticks.
 const STICKY: f64 = 100.0;
-/// Motion that counts as none, m/s.
-const STILL: f64 = 1e-3;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
 
@@ -256,16 +252,22 @@ impl ParticleSystem {
         }
         // bodies that answer would have to go as far as the cloth they touch, and no further
         let alone = around.riders.bodies.is_empty();
-        let bends_much = !held && alone && self.forces.iter().any(|(_, f)| f.is_in_slopes());
+        let bends_much = !held && self.forces.iter().any(|(_, f)| f.is_in_slopes());
+        let cloth_alone = alone && !self.faces.is_empty();
         let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
         let mut first_gain = None;
-        let mut decided = self.assemble(h, &mut work, &holds, [&given, &given, &about]);
+        if bends_much && !cloth_alone {
+            self.go_on_by_inertia(h, around, &mut holds, &mut v);
+            about.clone_from(&v);
+        }
+        let mut decided = self.assemble(h, &mut work, &holds, [&given, &v, &about]);
         if !held && !around.solids.is_empty() {
             work.presses = self.faces_near(h, around, &work.matrix);
             work.press(&v, &around.riders, false);
         }
         let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
             (true, true) => 1,
+            (false, true) if bends_much && !cloth_alone => MOST_DESCENTS,
             (false, true) => MOST_ROUNDS,
             (_, false) => MOST_DECISIONS,
         };
@@ -277,12 +279,17 @@ impl ParticleSystem {
             } else {
                 let guess = v.clone();
                 follow_holds(&holds, &around.riders, &mut v);
+                let start = (v.clone(), around.riders.coordinates());
                 report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
                 if bends_much {
                     solution = Some(v.clone());
-                    let from = (&about[..], taken_anew.then_some(&guess[..]));
-                    settled =
-                        self.go_as_far_as_it_helps(h, &work, (&holds, &around.riders), from, &mut first_gain, &mut v);
+                    settled = match cloth_alone {
+                        true => {
+                            let from = (&about[..], taken_anew.then_some(&guess[..]));
+                            self.go_as_far_as_it_helps(h, &work, &holds, from, &mut first_gain, &mut v)
+                        }
+                        false => self.descend(h, &work, &mut around.riders, (&about, &start), &mut v),
+                    };
                 }
                 note_impulses(&work, &holds, &mut around.riders, &v);
             }
@@ -305,6 +312,7 @@ impl ParticleSystem {
                 }
                 if !settled {
                     taken_anew = true;
+                    turn_levers(h, around, &mut holds);
                     about.clone_from(&v);
                     follow_holds(&holds, &around.riders, &mut about);
                 }
@@ -312,6 +320,7 @@ impl ParticleSystem {
                 changed |= again != decided;
                 decided = again;
             }
+            if std::env::var("DBG").is_ok() { eprintln!("round {round} settled {settled} changed {changed}"); } // DEBUG
             if !changed {
                 break;
             }
@@ -333,6 +342,11 @@ impl ParticleSystem {
             };
         }
         report.contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count() as u32;
+        for (i, hold) in holds.iter().enumerate() {
+            if let Hold::Attached { rider, lever, .. } | Hold::Contact { rider: Some((rider, lever)), .. } = *hold {
+                around.moved.push((rider, lever, work.matrix.diagonal[i]));
+            }
+        }
         self.implicit = work;
 
         // cloth against itself, then on with the new velocities
@@ -384,49 +398,6 @@ impl ParticleSystem {
         }
         self.f_is_known = false;
         report
-    }
-
-    /// Goes towards what a solve found as far as that lowers the energy of the step: the system is its slope only near the
-    /// velocities `about` which it was set up, and stiff cloth whose edges turn by a tenth within the step pulls a thousand
-    /// times harder than it says. The way starts `from` the last guess, or where all cloth moves as one, which strains
-    /// nothing. Returns whether the system can be trusted where it ends.
-    fn go_as_far_as_it_helps(
-        &self,
-        h: f64,
-        work: &Implicit,
-        (holds, riders): (&[Hold], &Riders),
-        (about, from): (&[DVec3], Option<&[DVec3]>),
-        first_gain: &mut Option<f64>,
-        v: &mut [DVec3],
-    ) -> bool {
-        let beyond = |v: &[DVec3]| -> f64 {
-            let of_forces: f64 =
-                self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
-            // faces that are let go do not pull
-            let pulled = |p: &Press| 0.5 * p.kappa * p.normal.dot(p.target - p.velocity(v, &[])).min(0.0).powi(2);
-            of_forces - work.presses.iter().filter(|p| p.active && p.rider.is_none()).map(pulled).sum::<f64>()
-        };
-        let energy = |v: &[DVec3]| -> f64 {
-            let product = work.product(v, riders);
-            (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
-        };
-        let start = start_of_way(work, holds, &self.mass, from, v);
-        let change: Vec<DVec3> = v.iter().zip(&start).map(|(v, start)| *v - *start).collect();
-        let least = energy(v);
-        let gain = energy(&start) - least;
-        // what is little against what the first solve gained is not worth another
-        let noise = (NEGLIGIBLE * *first_gain.get_or_insert(gain)).max(0.0)
-            + 1e-12 * (least.abs() + work.matrix.masses * STILL * STILL);
-        let (before, mut share) = (beyond(&start), 1.0);
-        let mut after = beyond(v) - before;
-        while after > gain * share * (2.0 - share) + noise && share > LEAST_SHARE {
-            share *= 0.5;
-            for i in 0..v.len() {
-                v[i] = start[i] + change[i] * share;
-            }
-            after = beyond(v) - before;
-        }
-        share == 1.0 && after <= BEYOND * gain + noise || gain < noise
     }
 
     /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A, for velocities at the start, those expected at the end

@@ -30,7 +30,7 @@ pub(crate) struct Unit {
     pub known: Vec<f64>,
     /// First of its coordinates among those of all units.
     pub first: usize,
-    riders: Vec<usize>,
+    pub riders: Vec<usize>,
 }
 
 /// All bodies that answer.
@@ -141,6 +141,11 @@ impl Riders {
                 *out = -unit.z[k] - unit.known[k];
             }
         }
+    }
+
+    /// The coordinates of all units.
+    pub fn coordinates(&self) -> Vec<f64> {
+        self.units.iter().flat_map(|u| &u.z).copied().collect()
     }
 
     /// Present velocities of every body.

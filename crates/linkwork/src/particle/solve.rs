@@ -342,6 +342,62 @@ fn hold_back(matrix: &BlockMatrix, holds: &[Hold], out: &mut BlockMatrix) {
     }
 }
 
+/// The matrix of every unit by itself, with that of the particles which it moves: 1 + Σ Tᵀ Aᵢᵢ T.
+fn units_with_what_they_hold(block: impl Fn(usize) -> DMat3, holds: &[Hold], riders: &Riders) -> Vec<Cholesky> {
+    let mut blocks: Vec<Vec<Vec<f64>>> = riders
+        .units
+        .iter()
+        .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
+        .collect();
+    for i in 0..holds.len() {
+        let (k, lever, along) = match holds[i] {
+            Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
+            Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
+            Hold::Attached { rider, lever, .. } => (rider, lever, None),
+            _ => continue,
+        };
+        let a = block(i);
+        let columns: Vec<DVec3> =
+            riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
+        let block = &mut blocks[riders.bodies[k].unit];
+        for (p, row) in block.iter_mut().enumerate() {
+            let answer = a * columns[p];
+            row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
+        }
+    }
+    blocks.into_iter().map(Cholesky::of).collect()
+}
+
+/// Where particles and bodies go with the momentum `right` and nothing but inertia between them; `v` follows the holds.
+pub(super) fn go_on(mass: &[f64], right: &[DVec3], holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) {
+    let mut between = Between::new(holds);
+    let z = (0..v.len()).map(|i| right[i] - v[i] * mass[i]).collect();
+    let mut u = Reduced { z, units: vec![0.0; riders.size] };
+    riders.lacking(&mut u.units);
+    between.reduce(riders, &mut u.z, &mut u.units);
+    u.z.iter_mut().zip(mass).for_each(|(z, m)| *z /= *m);
+    let factors = units_with_what_they_hold(|i| DMat3::from_diagonal(DVec3::splat(mass[i])), holds, riders);
+    for (unit, factor) in riders.units.iter().zip(&factors) {
+        factor.solve(&mut u.units[unit.first..unit.first + unit.z.len()]);
+    }
+    let mut change = vec![DVec3::ZERO; v.len()];
+    add(&mut between, &u, &mut change, v, riders);
+}
+
+/// Twice the energy that the system of the step has in a change of velocities and of coordinates of bodies.
+pub(super) fn curvature(work: &Implicit, riders: &Riders, change: &[DVec3], of_units: &[f64]) -> f64 {
+    let mut product = vec![DVec3::ZERO; change.len()];
+    work.matrix.multiply(change, &mut product);
+    let mut bodies = Vec::new();
+    riders.motions_of(of_units, &mut bodies);
+    let pressed = |p: &Press| {
+        let body = p.of_body(&bodies);
+        p.resist(body).dot(body - (0..3).map(|i| change[p.who[i]] * (2.0 * p.weight[i])).sum::<DVec3>())
+    };
+    let presses: f64 = work.presses.iter().filter(|p| p.active && p.rider.is_some()).map(pressed).sum();
+    dot(change, &product) + presses + of_units.iter().map(|z| z * z).sum::<f64>()
+}
+
 /// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.
 struct Blocks<'a> {
     particles: Vec<Lanes>,
@@ -357,29 +413,9 @@ impl<'a> Blocks<'a> {
         riders: &Riders,
         coarse: Option<&'a mut Coarse>,
     ) -> Self {
-        let mut blocks: Vec<Vec<Vec<f64>>> = riders
-            .units
-            .iter()
-            .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
-            .collect();
-        for i in 0..holds.len() {
-            let (k, lever, along) = match holds[i] {
-                Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
-                Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
-                Hold::Attached { rider, lever, .. } => (rider, lever, None),
-                _ => continue,
-            };
-            let a = matrix.diagonal[i];
-            let columns: Vec<DVec3> =
-                riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
-            let block = &mut blocks[riders.bodies[k].unit];
-            for (p, row) in block.iter_mut().enumerate() {
-                let answer = a * columns[p];
-                row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
-            }
-        }
+        let units = units_with_what_they_hold(|i| matrix.diagonal[i], holds, riders);
         let particles = held.diagonal.iter().map(|d| lanes(&d.inverse())).collect();
-        Blocks { particles, units: blocks.into_iter().map(Cholesky::of).collect(), coarse }
+        Blocks { particles, units, coarse }
     }
 
     fn apply(&mut self, between: &Between, riders: &Riders, r: &Reduced, z: &mut Reduced) {

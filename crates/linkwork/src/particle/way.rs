@@ -1,11 +1,148 @@
-//! Where stiff cloth begins its way to what a solve found (implicit.rs): at velocities that strain nothing.
+//! How far to go towards what a solve found (implicit.rs): backward Euler is the minimum of the energy of the step,
+//!
+//! Φ(v, y) = ½ (v − v₀)ᵀM(v − v₀) − h gᵀv + ½ |y|² + yᵀBᵀP_last + E(x₀ + h v),
+//!
+//! and a solve is a step of Newton's method towards it, in which parts of the Hessian are left out.
 
-use super::implicit::{Grip, Hold, Implicit};
+use super::ParticleSystem;
+use super::implicit::{Grip, Hold, Implicit, Surroundings};
 use super::matrix::BlockMatrix;
-use glam::DVec3;
+use super::press::Press;
+use super::rider::Riders;
+use super::solve::{curvature, follow_holds, go_on};
+use glam::{DQuat, DVec3};
+
+/// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
+const BEYOND: f64 = 0.25;
+/// Energy that does not matter, against what the first solve of a step gained.
+const NEGLIGIBLE: f64 = 0.01;
+/// A solve of which this part would be too much is not followed any further.
+const LEAST_SHARE: f64 = 1.0 / 256.0;
+/// Motion that counts as none, m/s.
+const STILL: f64 = 1e-3;
+/// Part of what the system promises that may be lost to what it does not know.
+const DESCENT: f64 = 0.9;
 
 /// Sweeps over contacts that find how cloth can move as one.
 const SWEEPS: usize = 8;
+
+/// Levers of attached particles as they are on the chord of the step: u = V + W × lever is then the velocity with which the
+/// particle comes, along a straight line, where the body carries it while it turns by h W. The body feels impulses at the
+/// same lever, so that what they do to its energy is what they do along the chord.
+pub(super) fn turn_levers(h: f64, around: &Surroundings, holds: &mut [Hold]) {
+    for a in &around.attached {
+        if let (Some(k), Hold::Attached { lever, .. }) = (a.rider, &mut holds[a.particle]) {
+            *lever = on_chord(a.lever, around.riders.bodies[k].w * h);
+        }
+    }
+}
+
+/// The lever l' with turn × l' = R l − l, R the rotation by `turn`.
+pub(super) fn on_chord(lever: DVec3, turn: DVec3) -> DVec3 {
+    let angle = turn.length();
+    if angle < 1e-12 {
+        return lever;
+    }
+    let axis = turn / angle;
+    let along = axis * axis.dot(lever);
+    let chord = (0.5 * angle).sin() / (0.5 * angle);
+    along + DQuat::from_axis_angle(axis, 0.5 * angle) * (lever - along) * chord
+}
+
+impl ParticleSystem {
+    /// Energy of the step beyond that of its system, which was set up `about` velocities.
+    fn beyond_system(
+        &self,
+        h: f64,
+        work: &Implicit,
+        bodies: &[(DVec3, DVec3)],
+        about: &[DVec3],
+        v: &[DVec3],
+    ) -> f64 {
+        let of_forces: f64 =
+            self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
+        // faces that are let go do not pull
+        let pulled = |p: &Press| 0.5 * p.kappa * p.normal.dot(p.target - p.velocity(v, bodies)).min(0.0).powi(2);
+        of_forces - work.presses.iter().filter(|p| p.active).map(pulled).sum::<f64>()
+    }
+
+    /// Where everything would go if what bends much did nothing: from there the way begins, with the momentum that it
+    /// has in the end.
+    pub(super) fn go_on_by_inertia(&self, h: f64, around: &mut Surroundings, holds: &mut [Hold], v: &mut [DVec3]) {
+        let right: Vec<DVec3> = (0..v.len()).map(|i| self.v[i] * self.mass[i] + self.f[i] * h).collect();
+        turn_levers(h, around, holds);
+        follow_holds(holds, &around.riders, v);
+        go_on(&self.mass, &right, holds, &mut around.riders, v);
+    }
+
+    /// Goes from `start` towards what a solve found, bodies included, as far as that lowers the energy of the step. Returns
+    /// whether the system can be trusted where it ends.
+    pub(super) fn descend(
+        &self,
+        h: f64,
+        work: &Implicit,
+        riders: &mut Riders,
+        (about, start): (&[DVec3], &(Vec<DVec3>, Vec<f64>)),
+        v: &mut [DVec3],
+    ) -> bool {
+        let change: Vec<DVec3> = v.iter().zip(&start.0).map(|(v, start)| *v - *start).collect();
+        let of_units: Vec<f64> = riders.coordinates().iter().zip(&start.1).map(|(z, start)| z - start).collect();
+        let gain = 0.5 * curvature(work, riders, &change, &of_units);
+        let rounding = 1e-12 * (gain + work.matrix.masses * STILL * STILL);
+        riders.shift_all(&of_units, -1.0);
+        let before = self.beyond_system(h, work, &riders.velocities(), about, &start.0);
+        riders.shift_all(&of_units, 1.0);
+        let mut share = 1.0;
+        let mut after = self.beyond_system(h, work, &riders.velocities(), about, v) - before;
+        while after > DESCENT * gain * share * (2.0 - share) + rounding && share > LEAST_SHARE {
+            share *= 0.5;
+            for i in 0..v.len() {
+                v[i] = start.0[i] + change[i] * share;
+            }
+            riders.shift_all(&of_units, -share);
+            after = self.beyond_system(h, work, &riders.velocities(), about, v) - before;
+        }
+        if std::env::var("DBG").is_ok() { eprintln!("gain {gain:.4e} share {share} after {after:.4e}"); } // DEBUG
+        share == 1.0 && after <= NEGLIGIBLE * (gain + work.matrix.masses * STILL * STILL)
+    }
+
+    /// For cloth among solids that do not answer: goes towards what a solve found as far as that lowers the energy of the step: the system is its slope only near the
+    /// velocities `about` which it was set up, and stiff cloth whose edges turn by a tenth within the step pulls a thousand
+    /// times harder than it says. The way starts `from` the last guess, or where all cloth moves as one, which strains
+    /// nothing. Returns whether the system can be trusted where it ends.
+    pub(super) fn go_as_far_as_it_helps(
+        &self,
+        h: f64,
+        work: &Implicit,
+        holds: &[Hold],
+        (about, from): (&[DVec3], Option<&[DVec3]>),
+        first_gain: &mut Option<f64>,
+        v: &mut [DVec3],
+    ) -> bool {
+        let beyond = |v: &[DVec3]| self.beyond_system(h, work, &[], about, v);
+        let energy = |v: &[DVec3]| -> f64 {
+            let product = work.product(v, &Riders::default());
+            (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
+        };
+        let start = start_of_way(work, holds, &self.mass, from, v);
+        let change: Vec<DVec3> = v.iter().zip(&start).map(|(v, start)| *v - *start).collect();
+        let least = energy(v);
+        let gain = energy(&start) - least;
+        // what is little against what the first solve gained is not worth another
+        let noise = (NEGLIGIBLE * *first_gain.get_or_insert(gain)).max(0.0)
+            + 1e-12 * (least.abs() + work.matrix.masses * STILL * STILL);
+        let (before, mut share) = (beyond(&start), 1.0);
+        let mut after = beyond(v) - before;
+        while after > gain * share * (2.0 - share) + noise && share > LEAST_SHARE {
+            share *= 0.5;
+            for i in 0..v.len() {
+                v[i] = start[i] + change[i] * share;
+            }
+            after = beyond(v) - before;
+        }
+        share == 1.0 && after <= BEYOND * gain + noise || gain < noise
+    }
+}
 
 /// Where the way to what a solve found begins. Cloth that nothing holds moves as one there, which strains nothing, as its
 /// momentum says but so that it goes into no solid; or, from the velocities `from` that were taken before, as much like these as

@@ -1,0 +1,220 @@
+//! What holds bodies besides their joints while particles push them: contacts that push, motors that keep their speed, stops.
+//!
+//! A plank on a stiff rope answers to it with its own mass only until something lies on it. A rope that took the plank for
+//! free would pull by so much too little in one step and too much in the next, and with a ball ten times as heavy as the plank
+//! both grow. So rows G of relative velocities that were held in the last step are taken out of the coordinates of
+//! the riders: z = N q with G B N = 0 and NᵀN = 1, so that an impulse P changes q by (B N)ᵀP. Units that
+//! contacts connect become one.
+
+use super::rider::{Riders, Unit};
+use crate::handle::JointId;
+use crate::joint::drive::BoundedMotor;
+use crate::world::World;
+use glam::DVec3;
+
+/// Rows that depend on others up to this part are left out.
+const DEPENDENT: f64 = 1e-6;
+/// Of the most that friction or a motor can do; above that it is taken to give way.
+const NEARLY_ALL: f64 = 0.99;
+
+/// A point at which two bodies pushed each other, by slots.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Touching {
+    pub a: u32,
+    pub b: u32,
+    pub point: DVec3,
+    pub normal: DVec3,
+    pub sticks: bool,
+}
+
+/// What held bodies in a step: contacts, and coordinates of joints by their number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holding {
+    pub touching: Vec<Touching>,
+    pub driven: Vec<(JointId, usize)>,
+}
+
+impl Holding {
+    /// In the last step.
+    pub fn last(world: &World) -> Holding {
+        let mut holding = Holding::default();
+        for m in &world.collisions.manifolds {
+            for p in m.points().iter().filter(|p| p.impulse_n > 0.0) {
+                let sticks = p.impulse_t.length() < NEARLY_ALL * m.material.friction * p.impulse_n;
+                holding.touching.push(Touching { a: m.a, b: m.b, point: p.position, normal: m.normal, sticks });
+            }
+        }
+        for (id, joint) in world.joints.iter().filter(|(_, j)| !j.is_coupling()) {
+            for (k, drive) in joint.drives.iter().enumerate() {
+                let runs = match drive.bounded_motor() {
+                    Some(BoundedMotor::Velocity { max_force, .. }) => drive.mean.motor.abs() < NEARLY_ALL * max_force,
+                    _ => false,
+                };
+                let rubs = drive.mean.friction != 0.0 && drive.mean.friction.abs() < NEARLY_ALL * drive.friction;
+                if runs || rubs || drive.mean.limit != 0.0 {
+                    holding.driven.push((id, k));
+                }
+            }
+        }
+        holding
+    }
+}
+
+/// A row of velocities that is held: by body its part on the linear and the angular velocity.
+pub(crate) type Bond = Vec<(usize, DVec3, DVec3)>;
+
+/// Where the coordinates of a unit are after binding: the unit that has them now, and what its coordinates make of each.
+pub(crate) struct Bound {
+    pub unit: usize,
+    /// By coordinate of then; empty if they are the same.
+    rows: Vec<Vec<f64>>,
+}
+
+impl Bound {
+    /// The coordinates of then.
+    pub fn unfold(&self, q: &[f64]) -> Vec<f64> {
+        match self.rows.is_empty() {
+            true => q.to_vec(),
+            false => self.rows.iter().map(|row| row.iter().zip(q).map(|(n, q)| n * q).sum()).collect(),
+        }
+    }
+}
+
+impl Riders {
+    /// Takes what is held out of the coordinates, before any of them has changed. Returns where those of every unit are.
+    pub fn bind(&mut self, bonds: &[Bond]) -> Vec<Bound> {
+        let cluster = self.clusters(bonds);
+        let old = std::mem::take(&mut self.units);
+        self.size = 0;
+        let mut bound: Vec<Bound> = old.iter().map(|_| Bound { unit: 0, rows: Vec::new() }).collect();
+        for first in 0..old.len() {
+            if cluster[first] != first {
+                continue;
+            }
+            let members: Vec<usize> = (first..old.len()).filter(|&u| cluster[u] == first).collect();
+            let mut place = vec![usize::MAX; old.len()];
+            let mut size = 0;
+            for &u in &members {
+                place[u] = size;
+                size += old[u].z.len();
+            }
+            let row_of = |bond: &Bond| {
+                let mut row = vec![0.0; size];
+                for &(k, lin, ang) in bond {
+                    let at = place[self.bodies[k].unit];
+                    for (e, motion) in row[at..].iter_mut().zip(&self.bodies[k].motions) {
+                        *e += lin.dot(motion.0) + ang.dot(motion.1);
+                    }
+                }
+                row
+            };
+            let of_cluster = |bond: &&Bond| bond.first().is_some_and(|b| cluster[self.bodies[b.0].unit] == first);
+            let rows: Vec<Vec<f64>> = bonds.iter().filter(of_cluster).map(row_of).collect();
+            let unit = self.units.len();
+            let free = if rows.is_empty() { None } else { Some(left_free(rows, size)) };
+            let Some(columns) = free else {
+                let of = &old[first];
+                self.units.push(Unit { first: self.size, ..of.clone() });
+                self.size += size;
+                bound[first].unit = unit;
+                of.riders.iter().for_each(|&k| self.bodies[k].unit = unit);
+                continue;
+            };
+            let mut merged = Unit { z: vec![0.0; columns.len()], first: self.size, ..Unit::default() };
+            let known: Vec<f64> = members.iter().flat_map(|&u| &old[u].known).copied().collect();
+            merged.known = columns.iter().map(|n| n.iter().zip(&known).map(|(n, k)| n * k).sum()).collect();
+            for &u in &members {
+                let (at, count) = (place[u], old[u].z.len());
+                bound[u] =
+                    Bound { unit, rows: (at..at + count).map(|c| columns.iter().map(|n| n[c]).collect()).collect() };
+                for &k in &old[u].riders {
+                    let body = &mut self.bodies[k];
+                    let sum = |n: &Vec<f64>| {
+                        let parts = body.motions.iter().zip(&n[at..]);
+                        parts.fold((DVec3::ZERO, DVec3::ZERO), |s, (m, n)| (s.0 + m.0 * *n, s.1 + m.1 * *n))
+                    };
+                    body.motions = columns.iter().map(sum).collect();
+                    body.unit = unit;
+                    merged.riders.push(k);
+                }
+            }
+            self.size += columns.len();
+            self.units.push(merged);
+        }
+        bound
+    }
+
+    /// By unit the first of those that bonds connect it with.
+    fn clusters(&self, bonds: &[Bond]) -> Vec<usize> {
+        let mut cluster: Vec<usize> = (0..self.units.len()).collect();
+        for bond in bonds {
+            let of = |part: &(usize, DVec3, DVec3)| self.bodies[part.0].unit;
+            let Some(least) = bond.iter().map(|p| cluster[of(p)]).min() else { continue };
+            for part in bond {
+                let other = cluster[of(part)];
+                cluster.iter_mut().filter(|c| **c == other).for_each(|c| *c = least);
+            }
+        }
+        cluster
+    }
+}
+
+/// Orthonormal columns across all rows.
+fn left_free(rows: Vec<Vec<f64>>, size: usize) -> Vec<Vec<f64>> {
+    let mut held: Vec<Vec<f64>> = Vec::new();
+    for row in rows {
+        held.extend(across(row, &held));
+    }
+    let (rank, mut all) = (held.len(), held);
+    for k in 0..size {
+        let mut axis = vec![0.0; size];
+        axis[k] = 1.0;
+        let column = across(axis, &all);
+        all.extend(column);
+    }
+    all.split_off(rank)
+}
+
+/// What of a vector is across orthonormal others, of length one; none if that is next to nothing.
+fn across(mut vector: Vec<f64>, others: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let whole = norm(&vector);
+    // the second time for what rounding left of the first
+    for _ in 0..2 {
+        for other in others {
+            let part: f64 = other.iter().zip(&vector).map(|(a, b)| a * b).sum();
+            vector.iter_mut().zip(other).for_each(|(v, o)| *v -= part * o);
+        }
+    }
+    let left = norm(&vector);
+    (left > DEPENDENT * whole).then(|| vector.iter().map(|x| x / left).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::particle::rider::free_motions;
+    use glam::DMat3;
+
+    #[test]
+    fn two_bodies_bound_along_an_axis_answer_with_both_masses_along_it_and_with_their_own_across() {
+        let mut riders = Riders::default();
+        for mass in [2.0, 20.0] {
+            let unit = riders.add_unit(6);
+            let motions = free_motions(mass, DMat3::IDENTITY, DVec3::ONE);
+            riders.add(unit, motions, (DVec3::ZERO, DVec3::ZERO), (DVec3::ZERO, DVec3::ZERO));
+        }
+        let bond = vec![(0, DVec3::Z, DVec3::ZERO), (1, -DVec3::Z, DVec3::ZERO)];
+        let bound = riders.bind(&[bond.clone(), bond]);
+        assert_eq!((riders.units.len(), riders.size), (1, 11));
+        riders.push(0, DVec3::new(4.0, 0.0, 44.0), DVec3::ZERO);
+        let close = |a: DVec3, b: DVec3| assert!(a.distance(b) < 1e-12, "{a} for {b}");
+        close(riders.bodies[0].v, DVec3::new(2.0, 0.0, 2.0));
+        close(riders.bodies[1].v, DVec3::new(0.0, 0.0, 2.0));
+        // coordinates of then: velocity times the root of the mass
+        let first = bound[0].unfold(&riders.units[0].z);
+        let second = bound[1].unfold(&riders.units[0].z);
+        close(DVec3::from_slice(&first), DVec3::new(2.0, 0.0, 2.0) * 2.0_f64.sqrt());
+        close(DVec3::from_slice(&second), DVec3::new(0.0, 0.0, 2.0) * 20.0_f64.sqrt());
+    }
+}
