@@ -356,8 +356,7 @@ impl World {
     pub fn energy(&self) -> Energy {
         let mut energy = Energy::default();
         for (_, b) in self.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
-            let spin = b.q.inverse() * b.w;
-            energy.kinetic += 0.5 * b.mass.mass * b.v.length_squared() + 0.5 * spin.dot(b.mass.moments * spin);
+            energy.kinetic += b.kinetic_energy();
             energy.potential -= b.mass.mass * b.gravity_scale * self.gravity.dot(b.x);
         }
         energy.elastic = self.joints.iter().flat_map(|(_, j)| &j.drives).map(|d| d.energy()).sum();

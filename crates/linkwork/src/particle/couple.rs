@@ -14,8 +14,9 @@
 
 use super::bond::{Bond, Bound, Holding};
 use super::implicit::{Attached, Surroundings};
-use super::rider::free_motions;
+use super::rider::{Lever, free_motions};
 use super::solid::Solid;
+use super::way::on_chord;
 use super::{ForceId, Gravity, ParticleSystem, Saved};
 use crate::collide::narrow::Place;
 use crate::collide::parry::Bounds;
@@ -105,7 +106,7 @@ struct Expected {
     v: DVec3,
     w: DVec3,
     from: Placed,
-    moved: Vec<(DVec3, DMat3)>,
+    moved: Vec<(Lever, DMat3)>,
 }
 
 /// What a step has shown that must be taken again: what held the bodies, by slot how they moved, and by system what they
@@ -137,14 +138,16 @@ impl Undo {
             let v = (body.x - e.from.x) / self.h;
             let w = DQuat::from_mat3(&(body.placed().r * e.from.r.transpose())).to_scaled_axis() / self.h;
             for (lever, matrix) in &e.moved {
-                let off = v - e.v + (w - e.w).cross(*lever);
+                let off = v - e.v + lever.velocity(w - e.w);
                 missed += 0.5 * off.dot(*matrix * off);
             }
+            if std::env::var("DBG").is_ok() { eprintln!("  {} dv {:.4} dw {:.4} v {:.4} w {:.4}", body.name, v - e.v, w - e.w, v, w); } // DEBUG
             let spin = body.q.inverse() * w;
             moving += 0.5 * body.mass.mass * (v.length_squared() + STILL * STILL);
             moving += 0.5 * spin.dot(body.mass.moments * spin);
             motions[e.slot as usize] = Some((v, w));
         }
+        if std::env::var("DBG").is_ok() { eprintln!("{:.4} missed {missed:.4e} moving {moving:.4e}", world.time()); } // DEBUG
         let given = || world.particles.iter().map(|s| s.given.clone()).collect();
         (missed > MISSED * moving).then(|| Learned { holding: Holding::last(world), motions, given: given() })
     }
@@ -334,6 +337,7 @@ impl<'a> Answers<'a> {
                 around.riders.add_unit(motions.len())
             }
         };
+        around.riders.moving += body.kinetic_energy();
         around.riders.add(unit, motions, (v, w), last);
         units.riders.push(slot);
     }
@@ -473,11 +477,12 @@ fn step_system(
         let rider = units.riders.iter().position(|r| *r == slot);
         let lever = body.q * anchor.local;
         let moving = match rider {
-            Some(k) => around.riders.point(k, lever),
-            None => body.v + body.w.cross(lever),
+            Some(k) => around.riders.point(k, Lever::at(lever)),
+            None => body.v + body.w.cross(on_chord(lever, body.w * h)),
         };
-        let velocity = moving + (body.x + lever - state.system.x[anchor.particle]) / h;
-        around.attached.push(Attached { particle: anchor.particle, rider, lever, velocity });
+        let place = (body.x + lever - state.system.x[anchor.particle]) / h;
+        let (particle, velocity) = (anchor.particle, moving + place);
+        around.attached.push(Attached { particle, rider, lever, place, velocity });
     }
     answers.hold(world, &mut around, &mut units, state);
     state.system.step_among(h, &mut around)?;

@@ -183,11 +183,6 @@ impl Stretch {
         (self.d + change).length() - (self.length - self.strain)
     }
 
-    /// Whether the slopes say that it pulls then.
-    fn is_taut_after(&self, change: DVec3) -> bool {
-        self.strain + self.d.dot(change) / self.length > 0.0
-    }
-
     /// The energy that the slopes predict then, by the stiffness, m².
     fn predicted(&self, change: DVec3) -> f64 {
         let along = self.d.dot(change) / self.length;
@@ -282,15 +277,10 @@ impl Force for Strings {
 
     fn slopes(&self, at: &Points, slopes: &mut Slopes) {
         for s in &self.0 {
-            // Whether it pulls is decided by its length at the end of the step: one that becomes taut on the way pulls from
-            // there on, so that nothing falls through a step and is thrown back in the next, and one that becomes slack
-            // holds nothing back. Slack pieces keep their place in the matrix.
-            let stretch = Stretch::new(s, at, slopes.step(), |i| slopes.about(i));
-            let change = |i: usize| (slopes.end_velocity(i) - slopes.about(i)) * slopes.step();
-            let pulls = stretch.is_some_and(|stretch| stretch.is_taut_after(change(s.a) - change(s.b)));
-            match (stretch, slopes.decide(pulls)) {
-                (Some(stretch), true) => stretch.enter(s, slopes),
-                _ => slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO),
+            // slack pieces keep their place in the matrix
+            match Stretch::new(s, at, slopes.step(), |i| slopes.about(i)).filter(|stretch| stretch.strain > 0.0) {
+                Some(stretch) => stretch.enter(s, slopes),
+                None => slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO),
             }
         }
     }
@@ -303,7 +293,7 @@ impl Force for Strings {
         let of = |s: &Spring| {
             let change = ((v[s.a] - about[s.a]) - (v[s.b] - about[s.b])) * h;
             Stretch::new(s, at, h, |i| about[i]).map_or(0.0, |stretch| {
-                let predicted = if stretch.is_taut_after(change) { stretch.predicted(change) } else { 0.0 };
+                let predicted = if stretch.strain > 0.0 { stretch.predicted(change) } else { 0.0 };
                 s.stiffness * (0.5 * stretch.after(change).max(0.0).powi(2) - predicted)
             })
         };

@@ -29,10 +29,10 @@ use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
 use super::packed::Packed;
 use super::press::Press;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use super::solid::Solid;
 use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
-use super::way::turn_levers;
+use super::way::{resist_turning, turn_levers};
 use super::{Motion, ParticleReport, ParticleSystem};
 use crate::collide::parry::Bounds;
 use glam::{DMat3, DVec3};
@@ -45,7 +45,9 @@ pub(crate) struct Attached {
     pub rider: Option<usize>,
     /// From the body's centre of mass to where the particle belongs.
     pub lever: DVec3,
-    /// What the particle's velocity is without the body's answer, with what brings it to its place.
+    /// What brings it to its place, m/s.
+    pub place: DVec3,
+    /// What the particle's velocity is without the body's answer, with that.
     pub velocity: DVec3,
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct Surroundings {
     pub riders: Riders,
     pub attached: Vec<Attached>,
     /// What was moved by riders in the step, and how much it resists: rider, lever, matrix.
-    pub moved: Vec<(usize, DVec3, DMat3)>,
+    pub moved: Vec<(usize, Lever, DMat3)>,
 }
 
 /// What a particle's velocity is made of.
@@ -72,13 +74,13 @@ pub(super) enum Hold {
         /// Velocity of a solid that does not answer.
         given: DVec3,
         solid: usize,
-        rider: Option<(usize, DVec3)>,
+        rider: Option<(usize, Lever)>,
         grip: Grip,
     },
     /// That of a point of a rider, plus `drift`.
     Attached {
         rider: usize,
-        lever: DVec3,
+        lever: Lever,
         drift: DVec3,
     },
 }
@@ -231,8 +233,7 @@ impl ParticleSystem {
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
-                    let drift = a.velocity - around.riders.point(rider, a.lever);
-                    holds[a.particle] = Hold::Attached { rider, lever: a.lever, drift };
+                    holds[a.particle] = Hold::Attached { rider, lever: Lever::at(a.lever), drift: a.place };
                 }
                 None => {
                     self.v[a.particle] = a.velocity;
@@ -280,6 +281,9 @@ impl ParticleSystem {
                 let guess = v.clone();
                 follow_holds(&holds, &around.riders, &mut v);
                 let start = (v.clone(), around.riders.coordinates());
+                if bends_much && !around.attached.is_empty() {
+                    resist_turning(h, &work, around, &v);
+                }
                 report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
                 if bends_much {
                     solution = Some(v.clone());
@@ -288,7 +292,7 @@ impl ParticleSystem {
                             let from = (&about[..], taken_anew.then_some(&guess[..]));
                             self.go_as_far_as_it_helps(h, &work, &holds, from, &mut first_gain, &mut v)
                         }
-                        false => self.descend(h, &work, &mut around.riders, (&about, &start), &mut v),
+                        false => self.descend(h, &work, around, (&about, &start), &mut v),
                     };
                 }
                 note_impulses(&work, &holds, &mut around.riders, &v);
@@ -713,7 +717,7 @@ fn drag(most: f64, speed: f64, resistance: f64) -> Grip {
 }
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {
-    let rider = solid.rider.map(|k| (k, x - solid.center));
+    let rider = solid.rider.map(|k| (k, Lever::at(x - solid.center)));
     let given = solid.velocity(x, &Riders::default());
     Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider, grip: Grip::Stick }
 }

@@ -8,7 +8,7 @@ use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
 use super::packed::{Lanes, lanes, times};
 use super::press::Press;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use glam::{DMat3, DVec3};
 
 /// Residual relative to the right-hand side, in the norm of the preconditioner: what friction and contact do not notice.
@@ -75,7 +75,7 @@ impl Between<'_> {
     /// v = S z + T y.
     fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
         riders.motions_of(&u.units, &mut self.of_bodies);
-        let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
+        let point = |k: usize, lever: Lever| self.of_bodies[k].0 + lever.velocity(self.of_bodies[k].1);
         v.copy_from_slice(&u.z);
         for &i in &self.held {
             let z = u.z[i];
@@ -99,9 +99,9 @@ impl Between<'_> {
         self.of_bodies.clear();
         self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
         let on_bodies = &mut self.of_bodies;
-        let mut push = |k: usize, lever: DVec3, f: DVec3| {
+        let mut push = |k: usize, lever: Lever, f: DVec3| {
             on_bodies[k].0 += f;
-            on_bodies[k].1 += lever.cross(f);
+            on_bodies[k].1 += lever.moment(f);
         };
         for &i in &self.held {
             let here = f[i];
@@ -228,7 +228,7 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     for hold in holds {
         if let Hold::Contact { grip: Grip::Slip(friction), rider: Some((k, lever)), .. } = hold {
             rubbed[*k].0 -= *friction;
-            rubbed[*k].1 -= lever.cross(*friction);
+            rubbed[*k].1 -= lever.moment(*friction);
         }
     }
     riders.gather(&rubbed, &mut r.units);
@@ -262,6 +262,8 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
         work.packed.multiply(&p, &mut q);
         // faces against riders: κ (s − V)², of which the matrix has κ s²
         pushed.copy_from_slice(&d.units);
+        riders.resist_turning(&d.units, &mut pushed);
+        let of_units: f64 = d.units.iter().zip(&pushed).map(|(d, p)| d * p).sum();
         let mut of_riders = 0.0;
         for press in &presses {
             let body = press.of_body(&between.of_bodies);
@@ -270,7 +272,7 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
             press.push_units(riders, -resisted, &mut pushed);
             of_riders -= resisted.dot(body);
         }
-        let curvature = dot(&p, &q) + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
+        let curvature = dot(&p, &q) + of_riders + of_units;
         if curvature <= 0.0 {
             break;
         }
@@ -395,7 +397,9 @@ pub(super) fn curvature(work: &Implicit, riders: &Riders, change: &[DVec3], of_u
         p.resist(body).dot(body - (0..3).map(|i| change[p.who[i]] * (2.0 * p.weight[i])).sum::<DVec3>())
     };
     let presses: f64 = work.presses.iter().filter(|p| p.active && p.rider.is_some()).map(pressed).sum();
-    dot(change, &product) + presses + of_units.iter().map(|z| z * z).sum::<f64>()
+    let mut resisted = of_units.to_vec();
+    riders.resist_turning(of_units, &mut resisted);
+    dot(change, &product) + presses + of_units.iter().zip(&resisted).map(|(z, r)| z * r).sum::<f64>()
 }
 
 /// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.

@@ -5,12 +5,14 @@
 //! and a solve is a step of Newton's method towards it, in which parts of the Hessian are left out.
 
 use super::ParticleSystem;
+use super::force::outer;
 use super::implicit::{Grip, Hold, Implicit, Surroundings};
 use super::matrix::BlockMatrix;
 use super::press::Press;
-use super::rider::Riders;
+use super::rider::{Lever, Rider, Riders};
 use super::solve::{curvature, follow_holds, go_on};
-use glam::{DQuat, DVec3};
+use crate::math::inertia::principal_axes;
+use glam::{DMat3, DQuat, DVec3};
 
 /// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
 const BEYOND: f64 = 0.25;
@@ -20,20 +22,57 @@ const NEGLIGIBLE: f64 = 0.01;
 const LEAST_SHARE: f64 = 1.0 / 256.0;
 /// Motion that counts as none, m/s.
 const STILL: f64 = 1e-3;
+/// Energy that does not matter, against that of motion.
+const SETTLED: f64 = 1e-3;
 /// Part of what the system promises that may be lost to what it does not know.
 const DESCENT: f64 = 0.9;
 
 /// Sweeps over contacts that find how cloth can move as one.
 const SWEEPS: usize = 8;
 
-/// Levers of attached particles as they are on the chord of the step: u = V + W × lever is then the velocity with which the
-/// particle comes, along a straight line, where the body carries it while it turns by h W. The body feels impulses at the
-/// same lever, so that what they do to its energy is what they do along the chord.
+/// How attached particles move with their bodies about where these are expected at the end of the step: a body that turns by
+/// h W carries a lever l to R l, so that the particle's velocity on the straight way there is V + (R l − l)/h, which changes by
+/// (J dW) × R l, J the left Jacobian of the rotation. Bodies feel impulses through the transpose of the same: the slope of the
+/// energy, and so what they gain is what particles lose.
 pub(super) fn turn_levers(h: f64, around: &Surroundings, holds: &mut [Hold]) {
     for a in &around.attached {
-        if let (Some(k), Hold::Attached { lever, .. }) = (a.rider, &mut holds[a.particle]) {
-            *lever = on_chord(a.lever, around.riders.bodies[k].w * h);
+        if let (Some(k), Hold::Attached { lever, drift, .. }) = (a.rider, &mut holds[a.particle]) {
+            let w = around.riders.bodies[k].w;
+            let end = DQuat::from_scaled_axis(w * h) * a.lever;
+            *lever = Lever(Lever::at(end).0 * left_jacobian(w * h));
+            *drift = a.place + (end - a.lever) / h - lever.velocity(w);
         }
+    }
+}
+
+/// J(θ) = 1 + (1 − cos θ)/θ² [θ] + (θ − sin θ)/θ³ [θ]².
+fn left_jacobian(turn: DVec3) -> DMat3 {
+    let angle = turn.length();
+    let cross = Lever::at(turn).0 * -1.0;
+    let (first, second) = match angle < 1e-3 {
+        true => (0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0),
+        false => ((1.0 - angle.cos()) / angle.powi(2), (angle - angle.sin()) / angle.powi(3)),
+    };
+    DMat3::IDENTITY + cross * first + cross * cross * second
+}
+
+/// What a body that turns with what pulls on it resists: impulses P at the ends l of levers do −½ h P·(dW × (dW × l)) more than
+/// their slope says. Only what is positive semidefinite: pushes that would turn it over are left out.
+pub(super) fn resist_turning(h: f64, work: &Implicit, around: &mut Surroundings, v: &[DVec3]) {
+    let product = work.product(v, &around.riders);
+    around.riders.bodies.iter_mut().for_each(|b| b.turning = DMat3::ZERO);
+    for a in &around.attached {
+        if let Some(k) = a.rider {
+            let body = &mut around.riders.bodies[k];
+            let pull = (work.right[a.particle] - product[a.particle]) * h;
+            let end = DQuat::from_scaled_axis(body.w * h) * a.lever;
+            body.turning += DMat3::IDENTITY * pull.dot(end) - (outer(pull, end) + outer(end, pull)) * 0.5;
+        }
+    }
+    for body in around.riders.bodies.iter_mut().filter(|b| b.turning != DMat3::ZERO) {
+        let (moments, axes) = principal_axes(body.turning);
+        let axes = DMat3::from_quat(axes);
+        body.turning = axes * DMat3::from_diagonal(moments.max(DVec3::ZERO)) * axes.transpose();
     }
 }
 
@@ -81,29 +120,55 @@ impl ParticleSystem {
         &self,
         h: f64,
         work: &Implicit,
-        riders: &mut Riders,
+        around: &mut Surroundings,
         (about, start): (&[DVec3], &(Vec<DVec3>, Vec<f64>)),
         v: &mut [DVec3],
     ) -> bool {
+        let Surroundings { riders, attached, .. } = around;
         let change: Vec<DVec3> = v.iter().zip(&start.0).map(|(v, start)| *v - *start).collect();
         let of_units: Vec<f64> = riders.coordinates().iter().zip(&start.1).map(|(z, start)| z - start).collect();
         let gain = 0.5 * curvature(work, riders, &change, &of_units);
         let rounding = 1e-12 * (gain + work.matrix.masses * STILL * STILL);
+        // energy beyond what the system says of linear motion, where bodies carry attached particles as they turn
+        let beyond = |riders: &Riders, v: &[DVec3]| -> f64 {
+            let mut carried = v.to_vec();
+            let mut sum = 0.0;
+            if attached.iter().any(|a| a.rider.is_some()) {
+                for a in attached.iter() {
+                    if let Some(k) = a.rider {
+                        let Rider { v, w, .. } = riders.bodies[k];
+                        carried[a.particle] = v + w.cross(on_chord(a.lever, w * h)) + a.place;
+                    }
+                }
+                let product = work.product(v, riders);
+                let off: Vec<DVec3> = carried.iter().zip(v).map(|(c, v)| *c - *v).collect();
+                let mut more = vec![DVec3::ZERO; v.len()];
+                work.matrix.multiply(&off, &mut more);
+                sum += (0..v.len()).map(|i| off[i].dot(product[i] + more[i] * 0.5 - work.right[i])).sum::<f64>();
+                let turned: Vec<f64> = riders.coordinates().iter().zip(&start.1).map(|(z, start)| z - start).collect();
+                let mut resisted = vec![0.0; turned.len()];
+                riders.resist_turning(&turned, &mut resisted);
+                sum -= 0.5 * turned.iter().zip(&resisted).map(|(t, r)| t * r).sum::<f64>();
+            }
+            sum + self.beyond_system(h, work, &riders.velocities(), about, &carried)
+        };
         riders.shift_all(&of_units, -1.0);
-        let before = self.beyond_system(h, work, &riders.velocities(), about, &start.0);
+        let before = beyond(riders, &start.0);
         riders.shift_all(&of_units, 1.0);
         let mut share = 1.0;
-        let mut after = self.beyond_system(h, work, &riders.velocities(), about, v) - before;
+        let mut after = beyond(riders, v) - before;
         while after > DESCENT * gain * share * (2.0 - share) + rounding && share > LEAST_SHARE {
             share *= 0.5;
             for i in 0..v.len() {
                 v[i] = start.0[i] + change[i] * share;
             }
             riders.shift_all(&of_units, -share);
-            after = self.beyond_system(h, work, &riders.velocities(), about, v) - before;
+            after = beyond(riders, v) - before;
         }
-        if std::env::var("DBG").is_ok() { eprintln!("gain {gain:.4e} share {share} after {after:.4e}"); } // DEBUG
-        share == 1.0 && after <= NEGLIGIBLE * (gain + work.matrix.masses * STILL * STILL)
+        let moving = (0..v.len()).map(|i| 0.5 * self.mass[i] * v[i].length_squared()).sum::<f64>() + riders.moving;
+        let little = SETTLED * (moving + work.matrix.masses * STILL * STILL);
+        if std::env::var("DBG").is_ok() { eprintln!("gain {gain:.4e} share {share} after {after:.4e} little {little:.3e}"); } // DEBUG
+        share == 1.0 && after.abs().min(gain) <= little
     }
 
     /// For cloth among solids that do not answer: goes towards what a solve found as far as that lowers the energy of the step: the system is its slope only near the
