@@ -8,7 +8,7 @@ use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each};
 use crate::params::{Method, StepParams, Stepper};
-use crate::particle::couple;
+use crate::particle::couple::{self, Learned};
 use crate::report::{StageTimer, StepReport};
 use crate::world::World;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
 }
 
 /// Times that a step is taken again because bodies did not do what particles expected.
-const MOST_REPEATS: usize = 3;
+const MOST_REPEATS: usize = 5;
 
 /// Particles push the bodies, these move, and particles follow. What contacts and motors do to a body is known from the last
 /// step only: where that has led particles astray, the step is taken again with what it has shown.
@@ -59,17 +59,25 @@ fn advance_with_particles(
     scratch: &mut Scratch,
     params: &StepParams,
 ) -> Result<StepReport, StepError> {
-    let (mut learned, mut repeats) = (None, 0);
+    // what every attempt knew, and by how much bodies then missed what particles expected
+    let mut attempts: Vec<(Option<Learned>, f64)> = Vec::new();
+    let mut learned = None;
     loop {
         let pushed = couple::push(world, &mut scratch.mechanisms, params.dt, learned.as_ref())?;
-        let before = pushed.as_ref().filter(|p| p.expects_bodies() && repeats < MOST_REPEATS).map(|_| world.bodies_now());
+        let repeats = pushed.as_ref().is_some_and(|p| p.expects_bodies()) && attempts.len() < MOST_REPEATS;
+        let before = repeats.then(|| world.bodies_now());
         let taken = advance(world, scratch, params);
         if let (Ok(_), Some(before), Some(tried)) = (&taken, before, &pushed)
-            && let Some(shown) = tried.learn(world)
+            && let Some((missed, shown)) = tried.learn(world)
         {
             world.rewind(before);
             couple::settle(world, pushed, false, params.dt);
-            (learned, repeats) = (Some(shown), repeats + 1);
+            attempts.push((learned.replace(shown), missed));
+            if attempts.len() == MOST_REPEATS {
+                // none has come near enough: the best is taken
+                let best = attempts.iter_mut().min_by(|a, b| a.1.total_cmp(&b.1));
+                learned = best.and_then(|best| best.0.take());
+            }
             continue;
         }
         couple::settle(world, pushed, taken.is_ok(), params.dt);

@@ -128,8 +128,9 @@ impl Undo {
         !self.expected.is_empty()
     }
 
-    /// What is to be learned from a step in which bodies moved so much otherwise than expected that it must be taken again.
-    pub fn learn(&self, world: &World) -> Option<Learned> {
+    /// What is to be learned from a step in which bodies moved so much otherwise than expected that it must be taken again,
+    /// and the energy, J, that they have given particles by that.
+    pub fn learn(&self, world: &World) -> Option<(f64, Learned)> {
         let slots = self.expected.iter().map(|e| e.slot as usize + 1).max().unwrap_or(0);
         let mut motions = vec![None; slots];
         let (mut missed, mut moving) = (0.0, 0.0);
@@ -149,7 +150,8 @@ impl Undo {
         }
         if std::env::var("DBG").is_ok() { eprintln!("{:.4} missed {missed:.4e} moving {moving:.4e}", world.time()); } // DEBUG
         let given = || world.particles.iter().map(|s| s.given.clone()).collect();
-        (missed > MISSED * moving).then(|| Learned { holding: Holding::last(world), motions, given: given() })
+        let learned = |motions| Learned { holding: Holding::last(world), motions, given: given() };
+        (missed > MISSED * moving).then(|| (missed, learned(motions)))
     }
 
     pub fn undo(self, world: &mut World) {
