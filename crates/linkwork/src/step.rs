@@ -61,27 +61,32 @@ fn advance_with_particles(
 ) -> Result<StepReport, StepError> {
     // what every attempt knew, and by how much bodies then missed what particles expected
     let mut attempts: Vec<(Option<Learned>, f64)> = Vec::new();
-    let mut learned = None;
+    let (mut learned, mut is_last) = (None, false);
     loop {
         let pushed = couple::push(world, &mut scratch.mechanisms, params.dt, learned.as_ref())?;
-        let repeats = pushed.as_ref().is_some_and(|p| p.expects_bodies()) && attempts.len() < MOST_REPEATS;
-        let before = repeats.then(|| world.bodies_now());
+        let expects = !is_last && pushed.as_ref().is_some_and(|p| p.expects_bodies());
+        let before = expects.then(|| world.bodies_now());
         let taken = advance(world, scratch, params);
-        if let (Ok(_), Some(before), Some(tried)) = (&taken, before, &pushed)
-            && let Some((missed, shown)) = tried.learn(world)
-        {
-            world.rewind(before);
-            couple::settle(world, pushed, false, params.dt);
+        let shown = match (&taken, &pushed) {
+            (Ok(_), Some(tried)) if expects => tried.learn(world),
+            _ => None,
+        };
+        let has_failed = taken.is_err() && !attempts.is_empty() && !is_last;
+        let Some(before) = before.filter(|_| shown.is_some() || has_failed) else {
+            couple::settle(world, pushed, taken.is_ok(), params.dt);
+            return taken;
+        };
+        world.rewind(before);
+        couple::settle(world, pushed, false, params.dt);
+        if let Some((missed, shown)) = shown {
             attempts.push((learned.replace(shown), missed));
-            if attempts.len() == MOST_REPEATS {
-                // none has come near enough: the best is taken
-                let best = attempts.iter_mut().min_by(|a, b| a.1.total_cmp(&b.1));
-                learned = best.and_then(|best| best.0.take());
-            }
-            continue;
         }
-        couple::settle(world, pushed, taken.is_ok(), params.dt);
-        return taken;
+        if has_failed || attempts.len() == MOST_REPEATS {
+            // none has come near enough: the best is taken
+            let best = attempts.iter_mut().min_by(|a, b| a.1.total_cmp(&b.1));
+            learned = best.and_then(|best| best.0.take());
+            is_last = true;
+        }
     }
 }
 

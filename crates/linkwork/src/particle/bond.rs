@@ -4,7 +4,7 @@
 //! free would pull by so much too little in one step and too much in the next, and with a ball ten times as heavy as the plank
 //! both grow. So rows G of relative velocities that were held in the last step are taken out of the coordinates of
 //! the riders: z = N q with G B N = 0 and NᵀN = 1, so that an impulse P changes q by (B N)ᵀP. Units that
-//! contacts connect become one.
+//! contacts connect become one, and what is expected of them without particles is made to fit the rows.
 
 use super::rider::{Riders, Unit};
 use crate::handle::JointId;
@@ -60,8 +60,14 @@ impl Holding {
     }
 }
 
-/// A row of velocities that is held: by body its part on the linear and the angular velocity.
-pub(crate) type Bond = Vec<(usize, DVec3, DVec3)>;
+/// A row of velocities that is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Bond {
+    /// By body its part on the linear and the angular velocity.
+    pub parts: Vec<(usize, DVec3, DVec3)>,
+    /// What the sum of them is held at; as it is if none.
+    pub rate: Option<f64>,
+}
 
 /// Where the coordinates of a unit are after binding: the unit that has them now, and what its coordinates make of each.
 pub(crate) struct Bound {
@@ -100,19 +106,22 @@ impl Riders {
             }
             let row_of = |bond: &Bond| {
                 let mut row = vec![0.0; size];
-                for &(k, lin, ang) in bond {
+                for &(k, lin, ang) in &bond.parts {
                     let at = place[self.bodies[k].unit];
                     for (e, motion) in row[at..].iter_mut().zip(&self.bodies[k].motions) {
                         *e += lin.dot(motion.0) + ang.dot(motion.1);
                     }
                 }
+                let now = |&(k, lin, ang): &(usize, DVec3, DVec3)| lin.dot(self.bodies[k].v) + ang.dot(self.bodies[k].w);
+                // what is lacking stands behind the row and is changed like it
+                row.push(bond.rate.map_or(0.0, |rate| rate - bond.parts.iter().map(now).sum::<f64>()));
                 row
             };
-            let of_cluster = |bond: &&Bond| bond.first().is_some_and(|b| cluster[self.bodies[b.0].unit] == first);
+            let of_cluster = |bond: &&Bond| bond.parts.first().is_some_and(|b| cluster[self.bodies[b.0].unit] == first);
             let rows: Vec<Vec<f64>> = bonds.iter().filter(of_cluster).map(row_of).collect();
             let unit = self.units.len();
             let free = if rows.is_empty() { None } else { Some(left_free(rows, size)) };
-            let Some(columns) = free else {
+            let Some((columns, lacking)) = free else {
                 let of = &old[first];
                 self.units.push(Unit { first: self.size, ..of.clone() });
                 self.size += size;
@@ -133,6 +142,8 @@ impl Riders {
                         let parts = body.motions.iter().zip(&n[at..]);
                         parts.fold((DVec3::ZERO, DVec3::ZERO), |s, (m, n)| (s.0 + m.0 * *n, s.1 + m.1 * *n))
                     };
+                    let (v, w) = sum(&lacking);
+                    (body.v, body.w) = (body.v + v, body.w + w);
                     body.motions = columns.iter().map(sum).collect();
                     body.unit = unit;
                     merged.riders.push(k);
@@ -147,7 +158,7 @@ impl Riders {
     /// By unit the first of those that bonds connect it with.
     fn clusters(&self, bonds: &[Bond]) -> Vec<usize> {
         let mut cluster: Vec<usize> = (0..self.units.len()).collect();
-        for bond in bonds {
+        for bond in bonds.iter().map(|b| &b.parts) {
             let of = |part: &(usize, DVec3, DVec3)| self.bodies[part.0].unit;
             let Some(least) = bond.iter().map(|p| cluster[of(p)]).min() else { continue };
             for part in bond {
@@ -159,30 +170,36 @@ impl Riders {
     }
 }
 
-/// Orthonormal columns across all rows.
-fn left_free(rows: Vec<Vec<f64>>, size: usize) -> Vec<Vec<f64>> {
-    let mut held: Vec<Vec<f64>> = Vec::new();
+/// Orthonormal columns across all rows, and the least change that gives the rows what stands behind them.
+fn left_free(rows: Vec<Vec<f64>>, size: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut all: Vec<Vec<f64>> = Vec::new();
     for row in rows {
-        held.extend(across(row, &held));
+        let held = across(row, size, &all);
+        all.extend(held);
     }
-    let (rank, mut all) = (held.len(), held);
+    let mut change = vec![0.0; size];
+    for row in &all {
+        change.iter_mut().zip(row).for_each(|(c, r)| *c += r * row[size]);
+    }
+    let rank = all.len();
     for k in 0..size {
-        let mut axis = vec![0.0; size];
+        let mut axis = vec![0.0; size + 1];
         axis[k] = 1.0;
-        let column = across(axis, &all);
+        let column = across(axis, size, &all);
         all.extend(column);
     }
-    all.split_off(rank)
+    (all.split_off(rank), change)
 }
 
-/// What of a vector is across orthonormal others, of length one; none if that is next to nothing.
-fn across(mut vector: Vec<f64>, others: &[Vec<f64>]) -> Option<Vec<f64>> {
-    let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+/// What of a vector is across orthonormal others, of length one; none if that is next to nothing. Beyond `size` only what is
+/// done to the vector is done too.
+fn across(mut vector: Vec<f64>, size: usize, others: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let norm = |v: &[f64]| v[..size].iter().map(|x| x * x).sum::<f64>().sqrt();
     let whole = norm(&vector);
     // the second time for what rounding left of the first
     for _ in 0..2 {
         for other in others {
-            let part: f64 = other.iter().zip(&vector).map(|(a, b)| a * b).sum();
+            let part: f64 = other[..size].iter().zip(&vector).map(|(a, b)| a * b).sum();
             vector.iter_mut().zip(other).for_each(|(v, o)| *v -= part * o);
         }
     }
@@ -204,13 +221,18 @@ mod tests {
             let motions = free_motions(mass, DMat3::IDENTITY, DVec3::ONE);
             riders.add(unit, motions, (DVec3::ZERO, DVec3::ZERO), (DVec3::ZERO, DVec3::ZERO));
         }
-        let bond = vec![(0, DVec3::Z, DVec3::ZERO), (1, -DVec3::Z, DVec3::ZERO)];
+        riders.bodies[1].v.z = -2.2;
+        let parts = vec![(0, DVec3::Z, DVec3::ZERO), (1, -DVec3::Z, DVec3::ZERO)];
+        let bond = Bond { parts, rate: Some(0.0) };
         let bound = riders.bind(&[bond.clone(), bond]);
         assert_eq!((riders.units.len(), riders.size), (1, 11));
-        riders.push(0, DVec3::new(4.0, 0.0, 44.0), DVec3::ZERO);
         let close = |a: DVec3, b: DVec3| assert!(a.distance(b) < 1e-12, "{a} for {b}");
-        close(riders.bodies[0].v, DVec3::new(2.0, 0.0, 2.0));
-        close(riders.bodies[1].v, DVec3::new(0.0, 0.0, 2.0));
+        // together they have the momentum that they had
+        close(riders.bodies[0].v, DVec3::Z * -2.0);
+        close(riders.bodies[1].v, DVec3::Z * -2.0);
+        riders.push(0, DVec3::new(4.0, 0.0, 44.0), DVec3::ZERO);
+        close(riders.bodies[0].v, DVec3::new(2.0, 0.0, 0.0));
+        close(riders.bodies[1].v, DVec3::ZERO);
         // coordinates of then: velocity times the root of the mass
         let first = bound[0].unfold(&riders.units[0].z);
         let second = bound[1].unfold(&riders.units[0].z);

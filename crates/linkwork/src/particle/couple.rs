@@ -394,7 +394,14 @@ impl<'a> Answers<'a> {
                     let center = world.bodies.at(slot as usize)?.x;
                     Some((rider(units, slot)?, *direction * sign, (t.point - center).cross(*direction) * sign))
                 };
-                bonds.push(ends.into_iter().filter_map(part).collect());
+                // where it is not known how they will move, they stay together
+                let given = |(slot, sign): (u32, f64)| {
+                    let body = world.bodies.at(slot as usize).filter(|b| !b.is_dynamic())?;
+                    Some(sign * direction.dot(body.v + body.w.cross(t.point - body.x)))
+                };
+                let others: f64 = ends.into_iter().filter_map(given).sum();
+                let rate = self.learned.is_none().then_some(-others);
+                bonds.push(Bond { parts: ends.into_iter().filter_map(part).collect(), rate });
             }
         }
         for &(id, k) in &holding.driven {
@@ -412,7 +419,8 @@ impl<'a> Answers<'a> {
             let (a, b) = world.placed(joint);
             let row = joint.model.coordinates[k].1.row(&joint.model, &a, &b);
             let parts = [(slots[0], -row.lin, row.ang_a), (slots[1], row.lin, row.ang_b)];
-            bonds.push(parts.into_iter().filter_map(|(slot, lin, ang)| Some((rider(units, slot?)?, lin, ang))).collect());
+            let parts = parts.into_iter().filter_map(|(slot, lin, ang)| Some((rider(units, slot?)?, lin, ang)));
+            bonds.push(Bond { parts: parts.collect(), rate: None });
         }
         units.bound = around.riders.bind(&bonds);
     }
