@@ -7,6 +7,7 @@
 //! contacts connect become one, and what is expected of them without particles is made to fit the rows.
 
 use super::rider::{Riders, Unit};
+use super::solve::Cholesky;
 use crate::handle::JointId;
 use crate::joint::drive::BoundedMotor;
 use crate::world::World;
@@ -24,7 +25,25 @@ pub(crate) struct Touching {
     pub b: u32,
     pub point: DVec3,
     pub normal: DVec3,
+    /// What b got there, N s.
+    pub impulse: DVec3,
+    pub friction: f64,
     pub sticks: bool,
+}
+
+impl Touching {
+    /// Along the normal, and two directions across it.
+    pub fn directions(&self) -> [DVec3; 3] {
+        let (s, t) = self.normal.any_orthonormal_pair();
+        [self.normal, s, t]
+    }
+
+    /// Whether the contact would still hold, and stick, with so much more along its directions.
+    pub fn endures(&self, more: [f64; 3]) -> (bool, bool) {
+        let [n, s, t] = self.directions().map(|d| d.dot(self.impulse));
+        let (push, rub) = (n + more[0], (s + more[1]).hypot(t + more[2]));
+        (push > 0.0, rub <= self.friction * push)
+    }
 }
 
 /// What held bodies in a step: contacts, and coordinates of joints by their number.
@@ -41,7 +60,15 @@ impl Holding {
         for m in &world.collisions.manifolds {
             for p in m.points().iter().filter(|p| p.impulse_n > 0.0) {
                 let sticks = p.impulse_t.length() < NEARLY_ALL * m.material.friction * p.impulse_n;
-                holding.touching.push(Touching { a: m.a, b: m.b, point: p.position, normal: m.normal, sticks });
+                holding.touching.push(Touching {
+                    a: m.a,
+                    b: m.b,
+                    point: p.position,
+                    normal: m.normal,
+                    impulse: m.normal * p.impulse_n + p.impulse_t,
+                    friction: m.material.friction,
+                    sticks,
+                });
             }
         }
         for (id, joint) in world.joints.iter().filter(|(_, j)| !j.is_coupling()) {
@@ -69,6 +96,40 @@ pub(crate) struct Bond {
     pub rate: Option<f64>,
 }
 
+/// Units that were bound together, as they were: what holds them must be found from what they would do without.
+pub(crate) struct Cluster {
+    /// By bond: its number, its row, and behind it what was lacking.
+    rows: Vec<(usize, Vec<f64>)>,
+    known: Vec<f64>,
+    /// By rider: its number, where the coordinates of its unit begin, and its motions.
+    riders: Vec<(usize, usize, Vec<(DVec3, DVec3)>)>,
+}
+
+impl Cluster {
+    /// What its bonds do more than they did before, for the impulses that its bodies have got: number of the bond, N s.
+    /// Of bonds that share a load each takes a part.
+    pub fn more(&self, riders: &Riders) -> Vec<(usize, f64)> {
+        let size = self.known.len();
+        let mut alone: Vec<f64> = self.known.iter().map(|k| -k).collect();
+        for (k, at, motions) in &self.riders {
+            let body = &riders.bodies[*k];
+            for (y, (lin, ang)) in alone[*at..].iter_mut().zip(motions) {
+                *y += lin.dot(body.impulse) + ang.dot(body.moment);
+            }
+        }
+        let dot = |a: &[f64], b: &[f64]| a[..size].iter().zip(&b[..size]).map(|(a, b)| a * b).sum::<f64>();
+        let mut lacking: Vec<f64> = self.rows.iter().map(|(_, row)| row[size] - dot(row, &alone)).collect();
+        let mut gram: Vec<Vec<f64>> = Vec::new();
+        for (i, (_, row)) in self.rows.iter().enumerate() {
+            gram.push(self.rows[..=i].iter().map(|(_, other)| dot(row, other)).collect());
+        }
+        let largest = gram.iter().filter_map(|g| g.last()).fold(0.0_f64, |a, b| a.max(*b));
+        gram.iter_mut().filter_map(|g| g.last_mut()).for_each(|g| *g += 1e-9 * largest + f64::MIN_POSITIVE);
+        Cholesky::of(gram).solve(&mut lacking);
+        self.rows.iter().zip(lacking).map(|((bond, _), more)| (*bond, more)).collect()
+    }
+}
+
 /// Where the coordinates of a unit are after binding: the unit that has them now, and what its coordinates make of each.
 pub(crate) struct Bound {
     pub unit: usize,
@@ -87,17 +148,19 @@ impl Bound {
 }
 
 impl Riders {
-    /// Takes what is held out of the coordinates, before any of them has changed. Returns where those of every unit are.
-    pub fn bind(&mut self, bonds: &[Bond]) -> Vec<Bound> {
-        let cluster = self.clusters(bonds);
+    /// Takes what is held out of the coordinates, before any of them has changed. Returns where those of every unit are, and
+    /// what has been bound.
+    pub fn bind(&mut self, bonds: &[Bond]) -> (Vec<Bound>, Vec<Cluster>) {
+        let mut clusters = Vec::new();
+        let together = self.clusters(bonds);
         let old = std::mem::take(&mut self.units);
         self.size = 0;
         let mut bound: Vec<Bound> = old.iter().map(|_| Bound { unit: 0, rows: Vec::new() }).collect();
         for first in 0..old.len() {
-            if cluster[first] != first {
+            if together[first] != first {
                 continue;
             }
-            let members: Vec<usize> = (first..old.len()).filter(|&u| cluster[u] == first).collect();
+            let members: Vec<usize> = (first..old.len()).filter(|&u| together[u] == first).collect();
             let mut place = vec![usize::MAX; old.len()];
             let mut size = 0;
             for &u in &members {
@@ -112,15 +175,19 @@ impl Riders {
                         *e += lin.dot(motion.0) + ang.dot(motion.1);
                     }
                 }
-                let now = |&(k, lin, ang): &(usize, DVec3, DVec3)| lin.dot(self.bodies[k].v) + ang.dot(self.bodies[k].w);
+                let now =
+                    |&(k, lin, ang): &(usize, DVec3, DVec3)| lin.dot(self.bodies[k].v) + ang.dot(self.bodies[k].w);
                 // what is lacking stands behind the row and is changed like it
                 row.push(bond.rate.map_or(0.0, |rate| rate - bond.parts.iter().map(now).sum::<f64>()));
                 row
             };
-            let of_cluster = |bond: &&Bond| bond.parts.first().is_some_and(|b| cluster[self.bodies[b.0].unit] == first);
-            let rows: Vec<Vec<f64>> = bonds.iter().filter(of_cluster).map(row_of).collect();
+            let of_cluster = |(_, bond): &(usize, &Bond)| {
+                bond.parts.first().is_some_and(|b| together[self.bodies[b.0].unit] == first)
+            };
+            let of_bonds = bonds.iter().enumerate().filter(of_cluster);
+            let rows: Vec<(usize, Vec<f64>)> = of_bonds.map(|(k, bond)| (k, row_of(bond))).collect();
             let unit = self.units.len();
-            let free = if rows.is_empty() { None } else { Some(left_free(rows, size)) };
+            let free = if rows.is_empty() { None } else { Some(left_free(&rows, size)) };
             let Some((columns, lacking)) = free else {
                 let of = &old[first];
                 self.units.push(Unit { first: self.size, ..of.clone() });
@@ -132,6 +199,7 @@ impl Riders {
             let mut merged = Unit { z: vec![0.0; columns.len()], first: self.size, ..Unit::default() };
             let known: Vec<f64> = members.iter().flat_map(|&u| &old[u].known).copied().collect();
             merged.known = columns.iter().map(|n| n.iter().zip(&known).map(|(n, k)| n * k).sum()).collect();
+            let mut cluster = Cluster { rows, known, riders: Vec::new() };
             for &u in &members {
                 let (at, count) = (place[u], old[u].z.len());
                 bound[u] =
@@ -144,15 +212,17 @@ impl Riders {
                     };
                     let (v, w) = sum(&lacking);
                     (body.v, body.w) = (body.v + v, body.w + w);
-                    body.motions = columns.iter().map(sum).collect();
+                    let motions = columns.iter().map(sum).collect();
+                    cluster.riders.push((k, at, std::mem::replace(&mut body.motions, motions)));
                     body.unit = unit;
                     merged.riders.push(k);
                 }
             }
             self.size += columns.len();
             self.units.push(merged);
+            clusters.push(cluster);
         }
-        bound
+        (bound, clusters)
     }
 
     /// By unit the first of those that bonds connect it with.
@@ -171,10 +241,10 @@ impl Riders {
 }
 
 /// Orthonormal columns across all rows, and the least change that gives the rows what stands behind them.
-fn left_free(rows: Vec<Vec<f64>>, size: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+fn left_free(rows: &[(usize, Vec<f64>)], size: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut all: Vec<Vec<f64>> = Vec::new();
-    for row in rows {
-        let held = across(row, size, &all);
+    for (_, row) in rows {
+        let held = across(row.clone(), size, &all);
         all.extend(held);
     }
     let mut change = vec![0.0; size];
@@ -224,7 +294,7 @@ mod tests {
         riders.bodies[1].v.z = -2.2;
         let parts = vec![(0, DVec3::Z, DVec3::ZERO), (1, -DVec3::Z, DVec3::ZERO)];
         let bond = Bond { parts, rate: Some(0.0) };
-        let bound = riders.bind(&[bond.clone(), bond]);
+        let (bound, clusters) = riders.bind(&[bond.clone(), bond]);
         assert_eq!((riders.units.len(), riders.size), (1, 11));
         let close = |a: DVec3, b: DVec3| assert!(a.distance(b) < 1e-12, "{a} for {b}");
         // together they have the momentum that they had
@@ -233,6 +303,10 @@ mod tests {
         riders.push(0, DVec3::new(4.0, 0.0, 44.0), DVec3::ZERO);
         close(riders.bodies[0].v, DVec3::new(2.0, 0.0, 0.0));
         close(riders.bodies[1].v, DVec3::ZERO);
+        // 4 N s have stopped the second from falling faster than the first, 40 N s of the push go on to it: each bond has half
+        for (bond, more) in clusters[0].more(&riders) {
+            assert!((more + 22.0).abs() < 1e-5, "bond {bond} does {more} N s more");
+        }
         // coordinates of then: velocity times the root of the mass
         let first = bound[0].unfold(&riders.units[0].z);
         let second = bound[1].unfold(&riders.units[0].z);

@@ -12,7 +12,7 @@
 //! change of the push, P − P_last, meets the body's inertia. Several systems that push one body do so one after the other,
 //! each knowing what those before it changed.
 
-use super::bond::{Bond, Bound, Holding};
+use super::bond::{Bond, Bound, Cluster, Holding};
 use super::implicit::{Attached, Surroundings};
 use super::rider::{Lever, free_motions};
 use super::solid::Solid;
@@ -142,13 +142,11 @@ impl Undo {
                 let off = v - e.v + lever.velocity(w - e.w);
                 missed += 0.5 * off.dot(*matrix * off);
             }
-            if std::env::var("DBG").is_ok() { eprintln!("  {} dv {:.4} dw {:.4} v {:.4} w {:.4}", body.name, v - e.v, w - e.w, v, w); } // DEBUG
             let spin = body.q.inverse() * w;
             moving += 0.5 * body.mass.mass * (v.length_squared() + STILL * STILL);
             moving += 0.5 * spin.dot(body.mass.moments * spin);
             motions[e.slot as usize] = Some((v, w));
         }
-        if std::env::var("DBG").is_ok() { eprintln!("{:.4} missed {missed:.4e} moving {moving:.4e}", world.time()); } // DEBUG
         let given = || world.particles.iter().map(|s| s.given.clone()).collect();
         let learned = |motions| Learned { holding: Holding::last(world), motions, given: given() };
         (missed > MISSED * moving).then(|| (missed, learned(motions)))
@@ -360,9 +358,10 @@ impl<'a> Answers<'a> {
     /// Lets bodies that riders touch or are held by ride as well, and takes what is held out of their coordinates.
     fn hold(&mut self, world: &World, around: &mut Surroundings, units: &mut Units, state: &SystemState) {
         let Some(holding) = self.holding.filter(|_| !units.riders.is_empty()) else {
-            units.bound = around.riders.bind(&[]);
+            (units.bound, units.clusters) = around.riders.bind(&[]);
             return;
         };
+        units.endures.resize(holding.touching.len(), (true, true));
         let is_dynamic = |slot: u32| world.bodies.at(slot as usize).is_some_and(|b| b.is_dynamic());
         loop {
             let before = units.riders.len();
@@ -379,17 +378,17 @@ impl<'a> Answers<'a> {
         }
         let rider = |units: &Units, slot: u32| units.riders.iter().position(|r| *r == slot);
         let mut bonds: Vec<Bond> = Vec::new();
-        for t in &holding.touching {
+        for (number, t) in holding.touching.iter().enumerate() {
+            let (holds, sticks) = units.endures[number];
             let ends = [(t.a, -1.0), (t.b, 1.0)];
             // what does not ride though it could is beyond what can be looked at
-            if !ends.iter().any(|e| rider(units, e.0).is_some())
+            if !holds
+                || !ends.iter().any(|e| rider(units, e.0).is_some())
                 || ends.iter().any(|e| is_dynamic(e.0) && rider(units, e.0).is_none())
             {
                 continue;
             }
-            let across = t.normal.any_orthonormal_pair();
-            let directions = [t.normal, across.0, across.1];
-            for direction in &directions[..if t.sticks { 3 } else { 1 }] {
+            for direction in &t.directions()[..if t.sticks && sticks { 3 } else { 1 }] {
                 let part = |(slot, sign): (u32, f64)| {
                     let center = world.bodies.at(slot as usize)?.x;
                     Some((rider(units, slot)?, *direction * sign, (t.point - center).cross(*direction) * sign))
@@ -402,6 +401,7 @@ impl<'a> Answers<'a> {
                 let others: f64 = ends.into_iter().filter_map(given).sum();
                 let rate = self.learned.is_none().then_some(-others);
                 bonds.push(Bond { parts: ends.into_iter().filter_map(part).collect(), rate });
+                units.contacts.push(number);
             }
         }
         for &(id, k) in &holding.driven {
@@ -422,7 +422,28 @@ impl<'a> Answers<'a> {
             let parts = parts.into_iter().filter_map(|(slot, lin, ang)| Some((rider(units, slot?)?, lin, ang)));
             bonds.push(Bond { parts: parts.collect(), rate: None });
         }
-        units.bound = around.riders.bind(&bonds);
+        (units.bound, units.clusters) = around.riders.bind(&bonds);
+    }
+
+    /// Notes contacts that would not endure what particles have been found to do; returns whether there are such.
+    fn has_overstrained(&self, around: &Surroundings, units: &mut Units) -> bool {
+        let Some(holding) = self.holding else { return false };
+        let mut more = vec![(0, [0.0; 3]); holding.touching.len()];
+        for (bond, impulse) in units.clusters.iter().flat_map(|c| c.more(&around.riders)) {
+            // those of motors come after those of contacts
+            if let Some(&contact) = units.contacts.get(bond) {
+                let (known, parts) = &mut more[contact];
+                parts[*known] = impulse;
+                *known += 1;
+            }
+        }
+        let mut overstrained = false;
+        for (number, (known, more)) in more.into_iter().enumerate().filter(|(_, m)| m.0 > 0) {
+            let (holds, sticks) = holding.touching[number].endures(more);
+            overstrained |= !holds || known == 3 && !sticks;
+            units.endures[number] = (holds, sticks || known == 1 && units.endures[number].1);
+        }
+        overstrained
     }
 }
 
@@ -439,19 +460,17 @@ struct Units {
     keys: Vec<Key>,
     /// By key where its coordinates are once what is held has been taken out.
     bound: Vec<Bound>,
+    clusters: Vec<Cluster>,
+    /// By bond the contact that it belongs to.
+    contacts: Vec<usize>,
+    /// By contact of the last step: whether it is taken to hold and to stick.
+    endures: Vec<(bool, bool)>,
 }
 
-/// Steps one system and notes the impulses it gives to bodies, and how it expects these to move.
-fn step_system(
-    world: &World,
-    state: &mut SystemState,
-    answers: &mut Answers,
-    expected: &mut Vec<Expected>,
-) -> Result<(), SceneError> {
+/// What a system meets in this step.
+fn surroundings(world: &World, state: &SystemState, answers: &mut Answers, units: &mut Units) -> Surroundings {
     let h = answers.h;
-    state.system.set_force(state.gravity, Gravity(world.gravity))?;
     let mut around = Surroundings::default();
-    let mut units = Units::default();
     if state.collides {
         let reach = state.system.swept_bounds(h);
         let own = Material {
@@ -473,7 +492,7 @@ fn step_system(
                 }
                 let touch = c.material.with(&own);
                 solid = solid.material(touch.friction, touch.restitution);
-                answers.ride(world, &mut around, &mut units, slot, state);
+                answers.ride(world, &mut around, units, slot, state);
                 solid.rider = units.riders.iter().position(|r| *r == slot);
                 solid.key = slot << 12 | (number as u32).min(4095);
                 around.solids.push(solid);
@@ -483,7 +502,7 @@ fn step_system(
     for anchor in &state.anchors {
         let Some(body) = world.bodies.get(anchor.body) else { continue };
         let slot = anchor.body.slot() as u32;
-        answers.ride(world, &mut around, &mut units, slot, state);
+        answers.ride(world, &mut around, units, slot, state);
         let rider = units.riders.iter().position(|r| *r == slot);
         let lever = body.q * anchor.local;
         let moving = match rider {
@@ -494,8 +513,32 @@ fn step_system(
         let (particle, velocity) = (anchor.particle, moving + place);
         around.attached.push(Attached { particle, rider, lever, place, velocity });
     }
-    answers.hold(world, &mut around, &mut units, state);
-    state.system.step_among(h, &mut around)?;
+    answers.hold(world, &mut around, units, state);
+    around
+}
+
+/// Times that a system is stepped to find out which contacts between bodies endure what it does.
+const MOST_TRIALS: usize = 4;
+
+/// Steps one system and notes the impulses it gives to bodies, and how it expects these to move.
+fn step_system(
+    world: &World,
+    state: &mut SystemState,
+    answers: &mut Answers,
+    expected: &mut Vec<Expected>,
+) -> Result<(), SceneError> {
+    let h = answers.h;
+    state.system.set_force(state.gravity, Gravity(world.gravity))?;
+    let mut units = Units::default();
+    let mut around = surroundings(world, state, answers, &mut units);
+    for trial in 1.. {
+        let before = (!units.contacts.is_empty() && trial < MOST_TRIALS).then(|| state.system.save());
+        state.system.step_among(h, &mut around)?;
+        let Some(before) = before.filter(|_| answers.has_overstrained(&around, &mut units)) else { break };
+        state.system.go_back(before);
+        units = Units { endures: units.endures, ..Units::default() };
+        around = surroundings(world, state, answers, &mut units);
+    }
     answers.remember(&around, &units);
     for (k, (&slot, rider)) in units.riders.iter().zip(&around.riders.bodies).enumerate() {
         let Some(body) = world.bodies.at(slot as usize) else { continue };

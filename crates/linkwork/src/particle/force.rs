@@ -233,9 +233,8 @@ impl Force for Springs {
     fn beyond_slopes(&self, at: &Points, h: f64, about: &[DVec3], v: &[DVec3]) -> f64 {
         let of = |s: &Spring| {
             let change = ((v[s.a] - about[s.a]) - (v[s.b] - about[s.b])) * h;
-            Stretch::new(s, at, h, |i| about[i]).map_or(0.0, |stretch| {
-                s.stiffness * (0.5 * stretch.after(change).powi(2) - stretch.predicted(change))
-            })
+            Stretch::new(s, at, h, |i| about[i])
+                .map_or(0.0, |stretch| s.stiffness * (0.5 * stretch.after(change).powi(2) - stretch.predicted(change)))
         };
         self.0.iter().map(of).sum()
     }

@@ -324,7 +324,6 @@ impl ParticleSystem {
                 changed |= again != decided;
                 decided = again;
             }
-            if std::env::var("DBG").is_ok() { eprintln!("round {round} settled {settled} changed {changed}"); } // DEBUG
             if !changed {
                 break;
             }

@@ -105,7 +105,15 @@ impl Riders {
             *known += lin.dot(last.0) + ang.dot(last.1);
         }
         of.riders.push(self.bodies.len());
-        self.bodies.push(Rider { unit, motions, v, w, impulse: DVec3::ZERO, moment: DVec3::ZERO, turning: DMat3::ZERO });
+        self.bodies.push(Rider {
+            unit,
+            motions,
+            v,
+            w,
+            impulse: DVec3::ZERO,
+            moment: DVec3::ZERO,
+            turning: DMat3::ZERO,
+        });
         self.bodies.len() - 1
     }
 

@@ -445,11 +445,11 @@ impl<'a> Blocks<'a> {
 }
 
 /// A small dense Cholesky factor, by rows of its lower triangle.
-struct Cholesky(Vec<Vec<f64>>);
+pub(super) struct Cholesky(Vec<Vec<f64>>);
 
 impl Cholesky {
     /// Of a positive definite matrix.
-    fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
+    pub fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
         for i in 0..a.len() {
             for j in 0..=i {
                 let (above, here) = a.split_at_mut(i);
@@ -465,7 +465,7 @@ impl Cholesky {
         Cholesky(a)
     }
 
-    fn solve(&self, x: &mut [f64]) {
+    pub fn solve(&self, x: &mut [f64]) {
         let l = &self.0;
         for i in 0..x.len() {
             for k in 0..i {

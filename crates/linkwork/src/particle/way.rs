@@ -90,14 +90,7 @@ pub(super) fn on_chord(lever: DVec3, turn: DVec3) -> DVec3 {
 
 impl ParticleSystem {
     /// Energy of the step beyond that of its system, which was set up `about` velocities.
-    fn beyond_system(
-        &self,
-        h: f64,
-        work: &Implicit,
-        bodies: &[(DVec3, DVec3)],
-        about: &[DVec3],
-        v: &[DVec3],
-    ) -> f64 {
+    fn beyond_system(&self, h: f64, work: &Implicit, bodies: &[(DVec3, DVec3)], about: &[DVec3], v: &[DVec3]) -> f64 {
         let of_forces: f64 =
             self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
         // faces that are let go do not pull
@@ -167,7 +160,6 @@ impl ParticleSystem {
         }
         let moving = (0..v.len()).map(|i| 0.5 * self.mass[i] * v[i].length_squared()).sum::<f64>() + riders.moving;
         let little = SETTLED * (moving + work.matrix.masses * STILL * STILL);
-        if std::env::var("DBG").is_ok() { eprintln!("gain {gain:.4e} share {share} after {after:.4e} little {little:.3e}"); } // DEBUG
         share == 1.0 && after.abs().min(gain) <= little
     }
 
