@@ -50,7 +50,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
 }
 
 /// Times that a step is taken again because bodies did not do what particles expected.
-const MOST_REPEATS: usize = 5;
+const MOST_REPEATS: usize = 12;
 
 /// Particles push the bodies, these move, and particles follow. What contacts and motors do to a body is known from the last
 /// step only: where that has led particles astray, the step is taken again with what it has shown.

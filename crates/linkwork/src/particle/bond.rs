@@ -300,7 +300,7 @@ mod tests {
         // together they have the momentum that they had
         close(riders.bodies[0].v, DVec3::Z * -2.0);
         close(riders.bodies[1].v, DVec3::Z * -2.0);
-        riders.push(0, DVec3::new(4.0, 0.0, 44.0), DVec3::ZERO);
+        riders.push(0, DVec3::new(4.0, 0.0, 44.0), crate::particle::rider::Lever::at(DVec3::ZERO));
         close(riders.bodies[0].v, DVec3::new(2.0, 0.0, 0.0));
         close(riders.bodies[1].v, DVec3::ZERO);
         // 4 N s have stopped the second from falling faster than the first, 40 N s of the push go on to it: each bond has half

@@ -337,7 +337,7 @@ impl<'a> Answers<'a> {
                 around.riders.add_unit(motions.len())
             }
         };
-        around.riders.moving += body.kinetic_energy();
+        around.riders.moving += body.kinetic_energy() + 0.5 * body.mass.mass * STILL * STILL;
         around.riders.add(unit, motions, (v, w), last);
         units.riders.push(slot);
     }

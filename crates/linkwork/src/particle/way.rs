@@ -22,8 +22,9 @@ const NEGLIGIBLE: f64 = 0.01;
 const LEAST_SHARE: f64 = 1.0 / 256.0;
 /// Motion that counts as none, m/s.
 const STILL: f64 = 1e-3;
-/// Energy that does not matter, against that of motion.
-const SETTLED: f64 = 1e-3;
+/// Energy that does not matter, against that of motion; of cloth, whose solves cost more.
+const SETTLED: f64 = 1e-6;
+const SETTLED_CLOTH: f64 = 1e-3;
 /// Part of what the system promises that may be lost to what it does not know.
 const DESCENT: f64 = 0.9;
 
@@ -159,7 +160,8 @@ impl ParticleSystem {
             after = beyond(riders, v) - before;
         }
         let moving = (0..v.len()).map(|i| 0.5 * self.mass[i] * v[i].length_squared()).sum::<f64>() + riders.moving;
-        let little = SETTLED * (moving + work.matrix.masses * STILL * STILL);
+        let part = if self.faces.is_empty() { SETTLED } else { SETTLED_CLOTH };
+        let little = part * (moving + work.matrix.masses * STILL * STILL);
         share == 1.0 && after.abs().min(gain) <= little
     }
 
