@@ -357,7 +357,8 @@ impl<'a> Answers<'a> {
 
     /// Lets bodies that riders touch or are held by ride as well, and takes what is held out of their coordinates.
     fn hold(&mut self, world: &World, around: &mut Surroundings, units: &mut Units, state: &SystemState) {
-        let Some(holding) = self.holding.filter(|_| !units.riders.is_empty()) else {
+        // where particles only touch bodies, what is soft between them forgives a guess
+        let Some(holding) = self.holding.filter(|_| !units.riders.is_empty() && !state.anchors.is_empty()) else {
             (units.bound, units.clusters) = around.riders.bind(&[]);
             return;
         };
@@ -541,6 +542,9 @@ fn step_system(
     }
     answers.remember(&around, &units);
     for (k, (&slot, rider)) in units.riders.iter().zip(&around.riders.bodies).enumerate() {
+        if state.anchors.is_empty() {
+            break;
+        }
         let Some(body) = world.bodies.at(slot as usize) else { continue };
         let moved = around.moved.iter().filter(|m| m.0 == k).map(|m| (m.1, m.2)).collect();
         // the last system knows what those before it have changed

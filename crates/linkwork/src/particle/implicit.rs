@@ -159,7 +159,7 @@ const FEW: usize = 50;
 const FEW_LATER: usize = 10;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
-/// The same where slopes change much and bodies answer, or where there is no cloth.
+/// The same where slopes change much and there is no cloth, whose solves cost more.
 const MOST_DESCENTS: usize = 12;
 /// Friction that resists sliding so many times as much as the cloth does is a contact that sticks.
 const STICKY: f64 = 100.0;
@@ -268,7 +268,7 @@ impl ParticleSystem {
         }
         let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
             (true, true) => 1,
-            (false, true) if bends_much && !cloth_alone => MOST_DESCENTS,
+            (false, true) if bends_much && self.faces.is_empty() => MOST_DESCENTS,
             (false, true) => MOST_ROUNDS,
             (_, false) => MOST_DECISIONS,
         };
