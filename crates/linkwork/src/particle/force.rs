@@ -46,6 +46,11 @@ pub trait Force: Send + Sync {
         0.0
     }
 
+    /// Whether it acts in some places and not at all in others, as strings do: slopes must then be taken where the step ends.
+    fn is_one_sided(&self) -> bool {
+        false
+    }
+
     /// Whether what it does to a particle depends on that particle alone, so that it may be asked about parts of the system.
     fn acts_alone(&self) -> bool {
         false
@@ -282,6 +287,10 @@ impl Force for Strings {
                 None => slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO),
             }
         }
+    }
+
+    fn is_one_sided(&self) -> bool {
+        true
     }
 
     fn is_in_slopes(&self) -> bool {

@@ -24,7 +24,7 @@
 
 use super::coarse::Coarse;
 use super::direct::Direct;
-use super::force::outer;
+use super::force::{Force, outer};
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
 use super::packed::Packed;
@@ -253,7 +253,10 @@ impl ParticleSystem {
         }
         // bodies that answer would have to go as far as the cloth they touch, and no further
         let alone = around.riders.bodies.is_empty();
-        let bends_much = !held && self.forces.iter().any(|(_, f)| f.is_in_slopes());
+        let of_forces = |is: fn(&dyn Force) -> bool| self.forces.iter().any(|(_, f)| is(&**f));
+        // springs by themselves are followed well enough by the slopes at the start
+        let matters = !alone || !self.faces.is_empty() || of_forces(|f| f.is_one_sided());
+        let bends_much = !held && matters && of_forces(|f| f.is_in_slopes());
         let cloth_alone = alone && !self.faces.is_empty();
         let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
         let mut first_gain = None;
@@ -269,6 +272,7 @@ impl ParticleSystem {
         let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
             (true, true) => 1,
             (false, true) if bends_much && self.faces.is_empty() => MOST_DESCENTS,
+            (false, true) if bends_much && !cloth_alone => MOST_DECISIONS,
             (false, true) => MOST_ROUNDS,
             (_, false) => MOST_DECISIONS,
         };

@@ -109,14 +109,11 @@ fn ropes_take_the_direct_solver_and_hang_as_catenaries() {
     s.nail(0).unwrap();
     s.nail(n).unwrap();
     s.set_method(Method::Implicit);
-    let mut solves = 0;
+    let mut iterations = 0;
     for _ in 0..3000 {
-        // slopes are taken anew while it moves; an iteration would take hundreds
-        let of_step = s.step(1.0 / 60.0).unwrap().iterations;
-        assert!(of_step <= 12, "{of_step} factorisations in a step");
-        solves += of_step;
+        iterations += s.step(1.0 / 60.0).unwrap().iterations;
     }
-    assert!(solves < 6000, "{solves} factorisations in 3000 steps");
+    assert_eq!(iterations, 3000, "one factorisation a step");
     // 2 a sinh(span / 2a) = length
     let mut a = 0.3;
     for _ in 0..50 {
