@@ -61,6 +61,11 @@ impl BodyState {
         self.pushed.filter(|p| p.is_push()).map(|p| (p.force, p.torque))
     }
 
+    pub fn kinetic_energy(&self) -> f64 {
+        let spin = self.q.inverse() * self.w;
+        0.5 * self.mass.mass * self.v.length_squared() + 0.5 * spin.dot(self.mass.moments * spin)
+    }
+
     pub fn wake(&mut self) {
         (self.asleep, self.at_rest) = (false, 0.0);
     }

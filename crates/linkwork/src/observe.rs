@@ -257,7 +257,7 @@ impl World {
         self.assembly
     }
 
-    fn placed(&self, joint: &JointState) -> (Placed, Placed) {
+    pub(crate) fn placed(&self, joint: &JointState) -> (Placed, Placed) {
         let place = |id: Option<BodyId>| id.and_then(|id| self.bodies.get(id)).map_or(Placed::WORLD, BodyState::placed);
         (place(joint.a), place(joint.b))
     }
@@ -358,8 +358,7 @@ impl World {
     pub fn energy(&self) -> Energy {
         let mut energy = Energy::default();
         for (_, b) in self.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
-            let spin = b.q.inverse() * b.w;
-            energy.kinetic += 0.5 * b.mass.mass * b.v.length_squared() + 0.5 * spin.dot(b.mass.moments * spin);
+            energy.kinetic += b.kinetic_energy();
             energy.potential -= b.mass.mass * b.gravity_scale * self.gravity.dot(b.x);
         }
         energy.elastic = self.joints.iter().flat_map(|(_, j)| &j.drives).map(|d| d.energy()).sum();

@@ -8,7 +8,7 @@ use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each};
 use crate::params::{Method, StepParams, Stepper};
-use crate::particle::couple;
+use crate::particle::couple::{self, Learned};
 use crate::report::{StageTimer, Stages, StepReport};
 use crate::world::World;
 use std::sync::Arc;
@@ -40,18 +40,54 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
             }
         });
     }
-    let taken = couple::push(world, &mut scratch.mechanisms, params.dt).and_then(|pushed| {
-        let taken = advance(world, scratch, params);
-        couple::settle(world, pushed, taken.is_ok(), params.dt);
-        taken
-    });
-    taken.inspect_err(|_| {
+    advance_with_particles(world, scratch, params).inspect_err(|_| {
         world.collisions.forget();
         world.resting = Default::default();
         if let Some(before) = &before {
             world.restore(before);
         }
     })
+}
+
+/// Times that a step is taken again because bodies did not do what particles expected.
+const MOST_REPEATS: usize = 12;
+
+/// Particles push the bodies, these move, and particles follow. What contacts and motors do to a body is known from the last
+/// step only: where that has led particles astray, the step is taken again with what it has shown.
+fn advance_with_particles(
+    world: &mut World,
+    scratch: &mut Scratch,
+    params: &StepParams,
+) -> Result<StepReport, StepError> {
+    // what every attempt knew, and by how much bodies then missed what particles expected
+    let mut attempts: Vec<(Option<Learned>, f64)> = Vec::new();
+    let (mut learned, mut is_last) = (None, false);
+    loop {
+        let pushed = couple::push(world, &mut scratch.mechanisms, params.dt, learned.as_ref())?;
+        let expects = !is_last && pushed.as_ref().is_some_and(|p| p.expects_bodies());
+        let before = expects.then(|| world.bodies_now());
+        let taken = advance(world, scratch, params);
+        let shown = match (&taken, &pushed) {
+            (Ok(_), Some(tried)) if expects => tried.learn(world),
+            _ => None,
+        };
+        let has_failed = taken.is_err() && !attempts.is_empty() && !is_last;
+        let Some(before) = before.filter(|_| shown.is_some() || has_failed) else {
+            couple::settle(world, pushed, taken.is_ok(), params.dt);
+            return taken;
+        };
+        world.rewind(before);
+        couple::settle(world, pushed, false, params.dt);
+        if let Some((missed, shown)) = shown {
+            attempts.push((learned.replace(shown), missed));
+        }
+        if has_failed || attempts.len() == MOST_REPEATS {
+            // none has come near enough: the best is taken
+            let best = attempts.iter_mut().min_by(|a, b| a.1.total_cmp(&b.1));
+            learned = best.and_then(|best| best.0.take());
+            is_last = true;
+        }
+    }
 }
 
 /// Mechanisms and bodies without joints that take part in a round of the step, by their place in [`Scratch`].

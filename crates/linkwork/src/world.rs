@@ -153,6 +153,22 @@ impl World {
         }
     }
 
+    /// All but the particles, to go back to within a step.
+    pub(crate) fn bodies_now(&mut self) -> Snapshot {
+        let particles = std::mem::take(&mut self.particles);
+        let snapshot = self.snapshot();
+        self.particles = particles;
+        snapshot
+    }
+
+    /// Goes back to where a step began; the joint graph has not changed since.
+    pub(crate) fn rewind(&mut self, snapshot: Snapshot) {
+        (self.bodies, self.joints) = (snapshot.bodies, snapshot.joints);
+        (self.collisions, self.resting) = (snapshot.collisions, snapshot.resting);
+        (self.touched, self.touching) = snapshot.touches;
+        (self.time, self.posed, self.disturbed) = (snapshot.time, snapshot.posed, snapshot.disturbed);
+    }
+
     /// Goes back to a saved state; ids of that time are valid again.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         let Snapshot {

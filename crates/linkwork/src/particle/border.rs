@@ -289,6 +289,13 @@ impl Border {
             self.corner[first + c][first + c] = 1.0;
             self.right[first + c] = of_units[c];
         }
+        for body in riders.bodies.iter().filter(|b| b.turning != DMat3::ZERO) {
+            let at = first + riders.units[body.unit].first;
+            for (c, motion) in body.motions.iter().enumerate() {
+                let moment = body.turning * motion.1;
+                body.motions.iter().enumerate().for_each(|(e, m)| self.corner[at + e][at + c] += m.1.dot(moment));
+            }
+        }
         for (i, hold) in holds.iter().enumerate() {
             let (k, lever, along) = match hold {
                 Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (*k, *lever, None),

@@ -8,7 +8,7 @@
 //! step with the new velocity. One too slow to leave within a step of the acceleration it has comes to rest.
 
 use super::multipliers::Answer;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use super::solid::Solid;
 use super::{CLOSED, ParticleReport, ParticleSystem};
 use crate::ode::{RungeKutta4, Solver};
@@ -228,7 +228,7 @@ impl ParticleSystem {
                 let after = reflected(relative, n, solid.friction, solid.restitution, slow);
                 self.v[i] = at + after;
                 if let Some(k) = solid.rider {
-                    riders.push(k, (relative - after) * self.mass[i], self.x[i] - solid.center);
+                    riders.push(k, (relative - after) * self.mass[i], Lever::at(self.x[i] - solid.center));
                 }
                 // to the surface with the old velocity, on with the new one
                 let path = self.x[i] - at * h - before[i];

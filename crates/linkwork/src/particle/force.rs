@@ -46,6 +46,11 @@ pub trait Force: Send + Sync {
         0.0
     }
 
+    /// Whether it acts in some places and not at all in others, as strings do: slopes must then be taken where the step ends.
+    fn is_one_sided(&self) -> bool {
+        false
+    }
+
     /// Whether what it does to a particle depends on that particle alone, so that it may be asked about parts of the system.
     fn acts_alone(&self) -> bool {
         false
@@ -141,6 +146,56 @@ pub struct Spring {
     pub damping: f64,
 }
 
+/// A spring where velocities lead to within a step, and what its slopes there are.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// From the second particle to the first there, and how that has changed since the step began.
+    d: DVec3,
+    moved: DVec3,
+    length: f64,
+    /// Longer than without force by this, m.
+    strain: f64,
+    /// Part of the stiffness that acts across the spring: only tension does. What compression pushes away is left out.
+    across: f64,
+}
+
+impl Stretch {
+    /// None between particles in one place, which have no direction between them.
+    fn new(s: &Spring, at: &Points, h: f64, about: impl Fn(usize) -> DVec3) -> Option<Stretch> {
+        let moved = (about(s.a) - about(s.b)) * h;
+        let d = at.x[s.a] - at.x[s.b] + moved;
+        let length = d.length();
+        let across = (1.0 - s.length / length).max(0.0);
+        (length > 1e-12).then(|| Stretch { d, moved, length, strain: length - s.length, across })
+    }
+
+    /// Puts force and slopes, counted from the start of the step, into its system.
+    fn enter(&self, s: &Spring, slopes: &mut Slopes) {
+        let h = slopes.step();
+        let along = outer(self.d, self.d) * (1.0 / (self.length * self.length));
+        let k = (along * (1.0 - self.across) + DMat3::IDENTITY * self.across) * s.stiffness;
+        let pull = k * self.moved - self.d * (s.stiffness * self.strain / self.length);
+        slopes.push(s.a, pull);
+        slopes.push(s.b, -pull);
+        let block = k * (h * h) + along * (s.damping * h);
+        slopes.enter(s.a, s.a, block);
+        slopes.enter(s.b, s.b, block);
+        slopes.enter(s.a, s.b, block * -1.0);
+    }
+
+    /// The strain after a further change of `d`, m.
+    fn after(&self, change: DVec3) -> f64 {
+        (self.d + change).length() - (self.length - self.strain)
+    }
+
+    /// The energy that the slopes predict then, by the stiffness, m².
+    fn predicted(&self, change: DVec3) -> f64 {
+        let along = self.d.dot(change) / self.length;
+        let curvature = along * along * (1.0 - self.across) + change.length_squared() * self.across;
+        0.5 * (self.strain * self.strain + curvature) + self.strain * along
+    }
+}
+
 /// Damped springs between pairs of particles: f = −(k (|d| − L) + c ḋ·n) n on a, the opposite on b.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Springs(
@@ -170,18 +225,23 @@ impl Force for Springs {
 
     fn slopes(&self, at: &Points, slopes: &mut Slopes) {
         for s in &self.0 {
-            let d = at.x[s.a] - at.x[s.b];
-            let length = d.length();
-            if length < 1e-12 {
-                continue;
+            if let Some(stretch) = Stretch::new(s, at, slopes.step(), |i| slopes.about(i)) {
+                stretch.enter(s, slopes);
             }
-            let along = outer(d, d) * (1.0 / (length * length));
-            // across the spring only tension holds; what compression pushes away is left out
-            let across = (1.0 - s.length / length).max(0.0);
-            let k = (along * (1.0 - across) + DMat3::IDENTITY * across) * -s.stiffness;
-            let c = along * -s.damping;
-            slopes.pair(s.a, s.b, k, c);
         }
+    }
+
+    fn is_in_slopes(&self) -> bool {
+        true
+    }
+
+    fn beyond_slopes(&self, at: &Points, h: f64, about: &[DVec3], v: &[DVec3]) -> f64 {
+        let of = |s: &Spring| {
+            let change = ((v[s.a] - about[s.a]) - (v[s.b] - about[s.b])) * h;
+            Stretch::new(s, at, h, |i| about[i])
+                .map_or(0.0, |stretch| s.stiffness * (0.5 * stretch.after(change).powi(2) - stretch.predicted(change)))
+        };
+        self.0.iter().map(of).sum()
     }
 
     fn last_particle(&self) -> Option<usize> {
@@ -221,31 +281,31 @@ impl Force for Strings {
 
     fn slopes(&self, at: &Points, slopes: &mut Slopes) {
         for s in &self.0 {
-            let d = at.x[s.a] - at.x[s.b];
-            let length = d.length();
-            // Whether it pulls is decided by its length at the end of the step: one that becomes taut on the way pulls from
-            // there on, so that nothing falls through a step and is thrown back in the next, and one that becomes slack
-            // holds nothing back. Slack pieces keep their place in the matrix.
-            let (is_taut, n) = (length > s.length, d / length.max(1e-12));
-            let now = s.stiffness * (length - s.length) + s.damping * (at.v[s.a] - at.v[s.b]).dot(n);
-            let rate = (slopes.end_velocity(s.a) - slopes.end_velocity(s.b)).dot(n);
-            if !slopes.decide(length + slopes.step() * rate > s.length && length > 1e-12) {
-                if is_taut {
-                    slopes.push(s.a, n * now);
-                    slopes.push(s.b, n * -now);
-                }
-                slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO);
-                continue;
+            // slack pieces keep their place in the matrix
+            match Stretch::new(s, at, slopes.step(), |i| slopes.about(i)).filter(|stretch| stretch.strain > 0.0) {
+                Some(stretch) => stretch.enter(s, slopes),
+                None => slopes.pair(s.a, s.b, DMat3::ZERO, DMat3::ZERO),
             }
-            if !is_taut {
-                slopes.push(s.a, n * -now);
-                slopes.push(s.b, n * now);
-            }
-            let along = outer(d, d) * (1.0 / (length * length));
-            let across = (1.0 - s.length / length).max(0.0);
-            let k = (along * (1.0 - across) + DMat3::IDENTITY * across) * -s.stiffness;
-            slopes.pair(s.a, s.b, k, along * -s.damping);
         }
+    }
+
+    fn is_one_sided(&self) -> bool {
+        true
+    }
+
+    fn is_in_slopes(&self) -> bool {
+        true
+    }
+
+    fn beyond_slopes(&self, at: &Points, h: f64, about: &[DVec3], v: &[DVec3]) -> f64 {
+        let of = |s: &Spring| {
+            let change = ((v[s.a] - about[s.a]) - (v[s.b] - about[s.b])) * h;
+            Stretch::new(s, at, h, |i| about[i]).map_or(0.0, |stretch| {
+                let predicted = if stretch.strain > 0.0 { stretch.predicted(change) } else { 0.0 };
+                s.stiffness * (0.5 * stretch.after(change).max(0.0).powi(2) - predicted)
+            })
+        };
+        self.0.iter().map(of).sum()
     }
 
     fn last_particle(&self) -> Option<usize> {

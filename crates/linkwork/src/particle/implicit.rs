@@ -24,15 +24,15 @@
 
 use super::coarse::Coarse;
 use super::direct::Direct;
-use super::force::outer;
+use super::force::{Force, outer};
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
 use super::packed::Packed;
 use super::press::Press;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use super::solid::Solid;
 use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
-use super::way::start_of_way;
+use super::way::{resist_turning, turn_levers};
 use super::{Motion, ParticleReport, ParticleSystem};
 use crate::collide::parry::Bounds;
 use glam::{DMat3, DVec3};
@@ -45,7 +45,9 @@ pub(crate) struct Attached {
     pub rider: Option<usize>,
     /// From the body's centre of mass to where the particle belongs.
     pub lever: DVec3,
-    /// What the particle's velocity is without the body's answer, with what brings it to its place.
+    /// What brings it to its place, m/s.
+    pub place: DVec3,
+    /// What the particle's velocity is without the body's answer, with that.
     pub velocity: DVec3,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Surroundings {
     pub solids: Vec<Solid>,
     pub riders: Riders,
     pub attached: Vec<Attached>,
+    /// What was moved by riders in the step, and how much it resists: rider, lever, matrix.
+    pub moved: Vec<(usize, Lever, DMat3)>,
 }
 
 /// What a particle's velocity is made of.
@@ -70,13 +74,13 @@ pub(super) enum Hold {
         /// Velocity of a solid that does not answer.
         given: DVec3,
         solid: usize,
-        rider: Option<(usize, DVec3)>,
+        rider: Option<(usize, Lever)>,
         grip: Grip,
     },
     /// That of a point of a rider, plus `drift`.
     Attached {
         rider: usize,
-        lever: DVec3,
+        lever: Lever,
         drift: DVec3,
     },
 }
@@ -155,16 +159,10 @@ const FEW: usize = 50;
 const FEW_LATER: usize = 10;
 /// The same where forces act on one side only.
 const MOST_DECISIONS: usize = 8;
-/// Energy beyond what the slopes of cloth predict, against what was gained, that calls for slopes taken anew.
-const BEYOND: f64 = 0.25;
-/// Energy that does not matter, against what the first solve of a step gained.
-const NEGLIGIBLE: f64 = 0.01;
-/// A solve of which this part would be too much is not followed any further.
-const LEAST_SHARE: f64 = 1.0 / 256.0;
+/// The same where slopes change much and there is no cloth, whose solves cost more.
+const MOST_DESCENTS: usize = 12;
 /// Friction that resists sliding so many times as much as the cloth does is a contact that sticks.
 const STICKY: f64 = 100.0;
-/// Motion that counts as none, m/s.
-const STILL: f64 = 1e-3;
 /// Overlap is taken out at no more than this, m/s.
 const FASTEST_RECOVERY: f64 = 2.0;
 
@@ -235,8 +233,7 @@ impl ParticleSystem {
         for a in &around.attached {
             match a.rider {
                 Some(rider) => {
-                    let drift = a.velocity - around.riders.point(rider, a.lever);
-                    holds[a.particle] = Hold::Attached { rider, lever: a.lever, drift };
+                    holds[a.particle] = Hold::Attached { rider, lever: Lever::at(a.lever), drift: a.place };
                 }
                 None => {
                     self.v[a.particle] = a.velocity;
@@ -254,18 +251,30 @@ impl ParticleSystem {
         if !held && !around.solids.is_empty() {
             self.resume_contacts(h, around, &mut holds, &work.held);
         }
-        // bodies that answer would have to go as far as the cloth they touch, and no further
         let alone = around.riders.bodies.is_empty();
-        let bends_much = !held && alone && self.forces.iter().any(|(_, f)| f.is_in_slopes());
+        let of_forces = |is: fn(&dyn Force) -> bool| self.forces.iter().any(|(_, f)| is(&**f));
+        // springs by themselves are followed well enough by the slopes at the start; cloth among bodies that answer was seen to
+        // leave the range of numbers where it is followed further (cloth-strandbeest)
+        let matters = match alone {
+            true => !self.faces.is_empty() || of_forces(|f| f.is_one_sided()),
+            false => self.faces.is_empty(),
+        };
+        let bends_much = !held && matters && of_forces(|f| f.is_in_slopes());
+        let cloth_alone = alone && !self.faces.is_empty();
         let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
         let mut first_gain = None;
-        let mut decided = self.assemble(h, &mut work, &holds, [&given, &given, &about]);
+        if bends_much && !cloth_alone {
+            self.go_on_by_inertia(h, around, &mut holds, &mut v);
+            about.clone_from(&v);
+        }
+        let mut decided = self.assemble(h, &mut work, &holds, [&given, &v, &about]);
         if !held && !around.solids.is_empty() {
             work.presses = self.faces_near(h, around, &work.matrix);
             work.press(&v, &around.riders, false);
         }
         let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
             (true, true) => 1,
+            (false, true) if bends_much && self.faces.is_empty() => MOST_DESCENTS,
             (false, true) => MOST_ROUNDS,
             (_, false) => MOST_DECISIONS,
         };
@@ -277,12 +286,20 @@ impl ParticleSystem {
             } else {
                 let guess = v.clone();
                 follow_holds(&holds, &around.riders, &mut v);
+                let start = (v.clone(), around.riders.coordinates());
+                if bends_much && !around.attached.is_empty() {
+                    resist_turning(h, &work, around, &v);
+                }
                 report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
                 if bends_much {
                     solution = Some(v.clone());
-                    let from = (&about[..], taken_anew.then_some(&guess[..]));
-                    settled =
-                        self.go_as_far_as_it_helps(h, &work, (&holds, &around.riders), from, &mut first_gain, &mut v);
+                    settled = match cloth_alone {
+                        true => {
+                            let from = (&about[..], taken_anew.then_some(&guess[..]));
+                            self.go_as_far_as_it_helps(h, &work, &holds, from, &mut first_gain, &mut v)
+                        }
+                        false => self.descend(h, &work, around, (&about, &start), &mut v),
+                    };
                 }
                 note_impulses(&work, &holds, &mut around.riders, &v);
             }
@@ -305,6 +322,7 @@ impl ParticleSystem {
                 }
                 if !settled {
                     taken_anew = true;
+                    turn_levers(h, around, &mut holds);
                     about.clone_from(&v);
                     follow_holds(&holds, &around.riders, &mut about);
                 }
@@ -333,6 +351,11 @@ impl ParticleSystem {
             };
         }
         report.contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count() as u32;
+        for (i, hold) in holds.iter().enumerate() {
+            if let Hold::Attached { rider, lever, .. } | Hold::Contact { rider: Some((rider, lever)), .. } = *hold {
+                around.moved.push((rider, lever, work.matrix.diagonal[i]));
+            }
+        }
         self.implicit = work;
 
         // cloth against itself, then on with the new velocities
@@ -384,49 +407,6 @@ impl ParticleSystem {
         }
         self.f_is_known = false;
         report
-    }
-
-    /// Goes towards what a solve found as far as that lowers the energy of the step: the system is its slope only near the
-    /// velocities `about` which it was set up, and stiff cloth whose edges turn by a tenth within the step pulls a thousand
-    /// times harder than it says. The way starts `from` the last guess, or where all cloth moves as one, which strains
-    /// nothing. Returns whether the system can be trusted where it ends.
-    fn go_as_far_as_it_helps(
-        &self,
-        h: f64,
-        work: &Implicit,
-        (holds, riders): (&[Hold], &Riders),
-        (about, from): (&[DVec3], Option<&[DVec3]>),
-        first_gain: &mut Option<f64>,
-        v: &mut [DVec3],
-    ) -> bool {
-        let beyond = |v: &[DVec3]| -> f64 {
-            let of_forces: f64 =
-                self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
-            // faces that are let go do not pull
-            let pulled = |p: &Press| 0.5 * p.kappa * p.normal.dot(p.target - p.velocity(v, &[])).min(0.0).powi(2);
-            of_forces - work.presses.iter().filter(|p| p.active && p.rider.is_none()).map(pulled).sum::<f64>()
-        };
-        let energy = |v: &[DVec3]| -> f64 {
-            let product = work.product(v, riders);
-            (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
-        };
-        let start = start_of_way(work, holds, &self.mass, from, v);
-        let change: Vec<DVec3> = v.iter().zip(&start).map(|(v, start)| *v - *start).collect();
-        let least = energy(v);
-        let gain = energy(&start) - least;
-        // what is little against what the first solve gained is not worth another
-        let noise = (NEGLIGIBLE * *first_gain.get_or_insert(gain)).max(0.0)
-            + 1e-12 * (least.abs() + work.matrix.masses * STILL * STILL);
-        let (before, mut share) = (beyond(&start), 1.0);
-        let mut after = beyond(v) - before;
-        while after > gain * share * (2.0 - share) + noise && share > LEAST_SHARE {
-            share *= 0.5;
-            for i in 0..v.len() {
-                v[i] = start[i] + change[i] * share;
-            }
-            after = beyond(v) - before;
-        }
-        share == 1.0 && after <= BEYOND * gain + noise || gain < noise
     }
 
     /// Sets the system of the step up: M v₀ + h f₀ − h ∂f/∂v v₀ and A, for velocities at the start, those expected at the end
@@ -742,7 +722,7 @@ fn drag(most: f64, speed: f64, resistance: f64) -> Grip {
 }
 
 fn contact(solid: &Solid, number: usize, x: DVec3, normal: DVec3, target: f64) -> Hold {
-    let rider = solid.rider.map(|k| (k, x - solid.center));
+    let rider = solid.rider.map(|k| (k, Lever::at(x - solid.center)));
     let given = solid.velocity(x, &Riders::default());
     Hold::Contact { normal, target: target.min(FASTEST_RECOVERY), given, solid: number, rider, grip: Grip::Stick }
 }

@@ -57,6 +57,7 @@ mod cloth;
 pub use cloth::{ClothMaterial, grid};
 
 mod bending;
+pub(crate) mod bond;
 mod border;
 mod nearby;
 mod packed;

@@ -15,7 +15,7 @@
 use super::ParticleSystem;
 use super::implicit::Surroundings;
 use super::matrix::BlockMatrix;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use super::sheet::nearest_face;
 use super::solid::Solid;
 use crate::collide::parry::Bounds;
@@ -34,7 +34,7 @@ pub(super) struct Press {
     pub who: [usize; 3],
     pub weight: [f64; 3],
     pub normal: DVec3,
-    pub rider: Option<(usize, DVec3)>,
+    pub rider: Option<(usize, Lever)>,
     /// n T, with the velocity of a solid that does not answer.
     pub target: DVec3,
     pub kappa: f64,
@@ -54,7 +54,7 @@ impl Press {
 
     /// Velocity of the body that answers.
     pub fn of_body(&self, bodies: &[(DVec3, DVec3)]) -> DVec3 {
-        self.rider.map_or(DVec3::ZERO, |(k, lever)| bodies[k].0 + bodies[k].1.cross(lever))
+        self.rider.map_or(DVec3::ZERO, |(k, lever)| bodies[k].0 + lever.velocity(bodies[k].1))
     }
 
     /// What it does against a velocity.
@@ -155,7 +155,7 @@ impl ParticleSystem {
                 }
                 let mut add = |weight: [f64; 3], gap: f64, normal: DVec3| {
                     let at = x[0] * weight[0] + x[1] * weight[1] + x[2] * weight[2];
-                    let rider = solid.rider.map(|k| (k, at - solid.center));
+                    let rider = solid.rider.map(|k| (k, Lever::at(at - solid.center)));
                     let given = if rider.is_some() { DVec3::ZERO } else { solid.velocity(at, &Riders::default()) };
                     let stiffest = who.iter().map(|&i| normal.dot(matrix.diagonal[i] * normal)).fold(0.0, f64::max);
                     let target = normal * ((reach - gap) / h).min(FASTEST_RECOVERY) + given;

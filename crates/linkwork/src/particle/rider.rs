@@ -8,6 +8,25 @@
 
 use glam::{DMat3, DVec3};
 
+/// How a point of a body moves when that turns: its velocity is V + L W, and an impulse P at it has the moment Lᵀ P.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lever(pub DMat3);
+
+impl Lever {
+    /// Of a point at a vector from the centre of mass: L W = W × r.
+    pub fn at(r: DVec3) -> Lever {
+        Lever(DMat3::from_cols(DVec3::X.cross(r), DVec3::Y.cross(r), DVec3::Z.cross(r)))
+    }
+
+    pub fn velocity(&self, w: DVec3) -> DVec3 {
+        self.0 * w
+    }
+
+    pub fn moment(&self, impulse: DVec3) -> DVec3 {
+        self.0.transpose() * impulse
+    }
+}
+
 /// A body that particles push.
 #[derive(Clone, Debug)]
 pub(crate) struct Rider {
@@ -20,6 +39,8 @@ pub(crate) struct Rider {
     /// What particles have given it within the step: impulse, and moment about its centre of mass.
     pub impulse: DVec3,
     pub moment: DVec3,
+    /// What resists a change of its angular velocity because attached particles that pull would be turned (way.rs), kg m².
+    pub turning: DMat3,
 }
 
 /// Coordinates of bodies that answer together.
@@ -30,7 +51,7 @@ pub(crate) struct Unit {
     pub known: Vec<f64>,
     /// First of its coordinates among those of all units.
     pub first: usize,
-    riders: Vec<usize>,
+    pub riders: Vec<usize>,
 }
 
 /// All bodies that answer.
@@ -40,16 +61,18 @@ pub(crate) struct Riders {
     pub units: Vec<Unit>,
     /// Coordinates of all units together.
     pub size: usize,
+    /// Energy of motion where the step begins, J.
+    pub moving: f64,
 }
 
 impl Rider {
-    pub fn point(&self, lever: DVec3) -> DVec3 {
-        self.v + self.w.cross(lever)
+    pub fn point(&self, lever: Lever) -> DVec3 {
+        self.v + lever.velocity(self.w)
     }
 
-    fn note(&mut self, impulse: DVec3, lever: DVec3) {
+    fn note(&mut self, impulse: DVec3, lever: Lever) {
         self.impulse += impulse;
-        self.moment += lever.cross(impulse);
+        self.moment += lever.moment(impulse);
     }
 }
 
@@ -82,26 +105,34 @@ impl Riders {
             *known += lin.dot(last.0) + ang.dot(last.1);
         }
         of.riders.push(self.bodies.len());
-        self.bodies.push(Rider { unit, motions, v, w, impulse: DVec3::ZERO, moment: DVec3::ZERO });
+        self.bodies.push(Rider {
+            unit,
+            motions,
+            v,
+            w,
+            impulse: DVec3::ZERO,
+            moment: DVec3::ZERO,
+            turning: DMat3::ZERO,
+        });
         self.bodies.len() - 1
     }
 
-    pub fn point(&self, k: usize, lever: DVec3) -> DVec3 {
+    pub fn point(&self, k: usize, lever: Lever) -> DVec3 {
         self.bodies[k].point(lever)
     }
 
     /// An impulse at a lever of body `k`; its unit answers.
-    pub fn push(&mut self, k: usize, impulse: DVec3, lever: DVec3) {
+    pub fn push(&mut self, k: usize, impulse: DVec3, lever: Lever) {
         let body = &mut self.bodies[k];
         body.note(impulse, lever);
-        let moment = lever.cross(impulse);
+        let moment = lever.moment(impulse);
         let change: Vec<f64> = body.motions.iter().map(|(lin, ang)| lin.dot(impulse) + ang.dot(moment)).collect();
         let unit = body.unit;
         self.shift(unit, &change);
     }
 
     /// Notes an impulse that the unit's coordinates know of already.
-    pub fn note(&mut self, k: usize, impulse: DVec3, lever: DVec3) {
+    pub fn note(&mut self, k: usize, impulse: DVec3, lever: Lever) {
         self.bodies[k].note(impulse, lever);
     }
 
@@ -143,6 +174,11 @@ impl Riders {
         }
     }
 
+    /// The coordinates of all units.
+    pub fn coordinates(&self) -> Vec<f64> {
+        self.units.iter().flat_map(|u| &u.z).copied().collect()
+    }
+
     /// Present velocities of every body.
     pub fn velocities(&self) -> Vec<(DVec3, DVec3)> {
         self.bodies.iter().map(|b| (b.v, b.w)).collect()
@@ -151,6 +187,16 @@ impl Riders {
     /// Forgets what was noted.
     pub fn forget_notes(&mut self) {
         self.bodies.iter_mut().for_each(|b| (b.impulse, b.moment) = (DVec3::ZERO, DVec3::ZERO));
+    }
+
+    /// Adds to impulses on coordinates what resists that bodies turn by a change of these.
+    pub fn resist_turning(&self, change: &[f64], on_units: &mut [f64]) {
+        for body in self.bodies.iter().filter(|b| b.turning != DMat3::ZERO) {
+            let first = self.units[body.unit].first;
+            let w: DVec3 = body.motions.iter().zip(&change[first..]).map(|(m, c)| m.1 * *c).sum();
+            let moment = body.turning * w;
+            body.motions.iter().zip(&mut on_units[first..]).for_each(|(m, on)| *on += m.1.dot(moment));
+        }
     }
 
     /// Linear and angular velocity of every body for coordinates.
@@ -178,7 +224,7 @@ impl Riders {
     }
 
     /// The velocity of a point of body `k` for each coordinate of its unit.
-    pub fn point_motions(&self, k: usize, lever: DVec3) -> impl Iterator<Item = DVec3> + '_ {
-        self.bodies[k].motions.iter().map(move |(lin, ang)| *lin + ang.cross(lever))
+    pub fn point_motions(&self, k: usize, lever: Lever) -> impl Iterator<Item = DVec3> + '_ {
+        self.bodies[k].motions.iter().map(move |(lin, ang)| *lin + lever.velocity(*ang))
     }
 }

@@ -3,7 +3,7 @@
 //! A particle's path is looked at in the frame of the solid, which moves with its velocity during the step, and followed
 //! until it comes within the particles' radius of the surface: nothing that is thin or fast is passed through.
 
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use crate::collide::check;
 use crate::collide::narrow::Place;
 use crate::collide::parry::Bounds;
@@ -109,7 +109,7 @@ impl Solid {
     /// Velocity of the solid at a point; of a body that answers, with its answer so far.
     pub fn velocity(&self, p: DVec3, riders: &Riders) -> DVec3 {
         match self.rider.and_then(|k| riders.bodies.get(k)) {
-            Some(rider) => rider.point(p - self.center),
+            Some(rider) => rider.point(Lever::at(p - self.center)),
             None => self.v + self.w.cross(p - self.center),
         }
     }

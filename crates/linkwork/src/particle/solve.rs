@@ -8,7 +8,7 @@ use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
 use super::packed::{Lanes, lanes, times};
 use super::press::Press;
-use super::rider::Riders;
+use super::rider::{Lever, Riders};
 use glam::{DMat3, DVec3};
 
 /// Residual relative to the right-hand side, in the norm of the preconditioner: what friction and contact do not notice.
@@ -75,7 +75,7 @@ impl Between<'_> {
     /// v = S z + T y.
     fn expand(&mut self, riders: &Riders, u: &Reduced, v: &mut [DVec3]) {
         riders.motions_of(&u.units, &mut self.of_bodies);
-        let point = |k: usize, lever: DVec3| self.of_bodies[k].0 + self.of_bodies[k].1.cross(lever);
+        let point = |k: usize, lever: Lever| self.of_bodies[k].0 + lever.velocity(self.of_bodies[k].1);
         v.copy_from_slice(&u.z);
         for &i in &self.held {
             let z = u.z[i];
@@ -99,9 +99,9 @@ impl Between<'_> {
         self.of_bodies.clear();
         self.of_bodies.resize(riders.bodies.len(), (DVec3::ZERO, DVec3::ZERO));
         let on_bodies = &mut self.of_bodies;
-        let mut push = |k: usize, lever: DVec3, f: DVec3| {
+        let mut push = |k: usize, lever: Lever, f: DVec3| {
             on_bodies[k].0 += f;
-            on_bodies[k].1 += lever.cross(f);
+            on_bodies[k].1 += lever.moment(f);
         };
         for &i in &self.held {
             let here = f[i];
@@ -228,7 +228,7 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     for hold in holds {
         if let Hold::Contact { grip: Grip::Slip(friction), rider: Some((k, lever)), .. } = hold {
             rubbed[*k].0 -= *friction;
-            rubbed[*k].1 -= lever.cross(*friction);
+            rubbed[*k].1 -= lever.moment(*friction);
         }
     }
     riders.gather(&rubbed, &mut r.units);
@@ -262,6 +262,8 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
         work.packed.multiply(&p, &mut q);
         // faces against riders: κ (s − V)², of which the matrix has κ s²
         pushed.copy_from_slice(&d.units);
+        riders.resist_turning(&d.units, &mut pushed);
+        let of_units: f64 = d.units.iter().zip(&pushed).map(|(d, p)| d * p).sum();
         let mut of_riders = 0.0;
         for press in &presses {
             let body = press.of_body(&between.of_bodies);
@@ -270,7 +272,7 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
             press.push_units(riders, -resisted, &mut pushed);
             of_riders -= resisted.dot(body);
         }
-        let curvature = dot(&p, &q) + of_riders + d.units.iter().map(|d| d * d).sum::<f64>();
+        let curvature = dot(&p, &q) + of_riders + of_units;
         if curvature <= 0.0 {
             break;
         }
@@ -342,6 +344,64 @@ fn hold_back(matrix: &BlockMatrix, holds: &[Hold], out: &mut BlockMatrix) {
     }
 }
 
+/// The matrix of every unit by itself, with that of the particles which it moves: 1 + Σ Tᵀ Aᵢᵢ T.
+fn units_with_what_they_hold(block: impl Fn(usize) -> DMat3, holds: &[Hold], riders: &Riders) -> Vec<Cholesky> {
+    let mut blocks: Vec<Vec<Vec<f64>>> = riders
+        .units
+        .iter()
+        .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
+        .collect();
+    for i in 0..holds.len() {
+        let (k, lever, along) = match holds[i] {
+            Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
+            Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
+            Hold::Attached { rider, lever, .. } => (rider, lever, None),
+            _ => continue,
+        };
+        let a = block(i);
+        let columns: Vec<DVec3> =
+            riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
+        let block = &mut blocks[riders.bodies[k].unit];
+        for (p, row) in block.iter_mut().enumerate() {
+            let answer = a * columns[p];
+            row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
+        }
+    }
+    blocks.into_iter().map(Cholesky::of).collect()
+}
+
+/// Where particles and bodies go with the momentum `right` and nothing but inertia between them; `v` follows the holds.
+pub(super) fn go_on(mass: &[f64], right: &[DVec3], holds: &[Hold], riders: &mut Riders, v: &mut [DVec3]) {
+    let mut between = Between::new(holds);
+    let z = (0..v.len()).map(|i| right[i] - v[i] * mass[i]).collect();
+    let mut u = Reduced { z, units: vec![0.0; riders.size] };
+    riders.lacking(&mut u.units);
+    between.reduce(riders, &mut u.z, &mut u.units);
+    u.z.iter_mut().zip(mass).for_each(|(z, m)| *z /= *m);
+    let factors = units_with_what_they_hold(|i| DMat3::from_diagonal(DVec3::splat(mass[i])), holds, riders);
+    for (unit, factor) in riders.units.iter().zip(&factors) {
+        factor.solve(&mut u.units[unit.first..unit.first + unit.z.len()]);
+    }
+    let mut change = vec![DVec3::ZERO; v.len()];
+    add(&mut between, &u, &mut change, v, riders);
+}
+
+/// Twice the energy that the system of the step has in a change of velocities and of coordinates of bodies.
+pub(super) fn curvature(work: &Implicit, riders: &Riders, change: &[DVec3], of_units: &[f64]) -> f64 {
+    let mut product = vec![DVec3::ZERO; change.len()];
+    work.matrix.multiply(change, &mut product);
+    let mut bodies = Vec::new();
+    riders.motions_of(of_units, &mut bodies);
+    let pressed = |p: &Press| {
+        let body = p.of_body(&bodies);
+        p.resist(body).dot(body - (0..3).map(|i| change[p.who[i]] * (2.0 * p.weight[i])).sum::<DVec3>())
+    };
+    let presses: f64 = work.presses.iter().filter(|p| p.active && p.rider.is_some()).map(pressed).sum();
+    let mut resisted = of_units.to_vec();
+    riders.resist_turning(of_units, &mut resisted);
+    dot(change, &product) + presses + of_units.iter().zip(&resisted).map(|(z, r)| z * r).sum::<f64>()
+}
+
 /// Inverses of the diagonal blocks; that of a unit with all that hangs on it; and the coarse level.
 struct Blocks<'a> {
     particles: Vec<Lanes>,
@@ -357,29 +417,9 @@ impl<'a> Blocks<'a> {
         riders: &Riders,
         coarse: Option<&'a mut Coarse>,
     ) -> Self {
-        let mut blocks: Vec<Vec<Vec<f64>>> = riders
-            .units
-            .iter()
-            .map(|u| (0..u.z.len()).map(|i| (0..=i).map(|j| f64::from(u8::from(i == j))).collect()).collect())
-            .collect();
-        for i in 0..holds.len() {
-            let (k, lever, along) = match holds[i] {
-                Hold::Contact { rider: Some((k, lever)), grip: Grip::Stick, .. } => (k, lever, None),
-                Hold::Contact { rider: Some((k, lever)), normal, .. } => (k, lever, Some(normal)),
-                Hold::Attached { rider, lever, .. } => (rider, lever, None),
-                _ => continue,
-            };
-            let a = matrix.diagonal[i];
-            let columns: Vec<DVec3> =
-                riders.point_motions(k, lever).map(|c| along.map_or(c, |normal| normal * normal.dot(c))).collect();
-            let block = &mut blocks[riders.bodies[k].unit];
-            for (p, row) in block.iter_mut().enumerate() {
-                let answer = a * columns[p];
-                row.iter_mut().zip(&columns).for_each(|(e, c)| *e += answer.dot(*c));
-            }
-        }
+        let units = units_with_what_they_hold(|i| matrix.diagonal[i], holds, riders);
         let particles = held.diagonal.iter().map(|d| lanes(&d.inverse())).collect();
-        Blocks { particles, units: blocks.into_iter().map(Cholesky::of).collect(), coarse }
+        Blocks { particles, units, coarse }
     }
 
     fn apply(&mut self, between: &Between, riders: &Riders, r: &Reduced, z: &mut Reduced) {
@@ -405,11 +445,11 @@ impl<'a> Blocks<'a> {
 }
 
 /// A small dense Cholesky factor, by rows of its lower triangle.
-struct Cholesky(Vec<Vec<f64>>);
+pub(super) struct Cholesky(Vec<Vec<f64>>);
 
 impl Cholesky {
     /// Of a positive definite matrix.
-    fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
+    pub fn of(mut a: Vec<Vec<f64>>) -> Cholesky {
         for i in 0..a.len() {
             for j in 0..=i {
                 let (above, here) = a.split_at_mut(i);
@@ -425,7 +465,7 @@ impl Cholesky {
         Cholesky(a)
     }
 
-    fn solve(&self, x: &mut [f64]) {
+    pub fn solve(&self, x: &mut [f64]) {
         let l = &self.0;
         for i in 0..x.len() {
             for k in 0..i {

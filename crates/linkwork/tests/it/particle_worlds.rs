@@ -1,6 +1,6 @@
 //! Particles in a world: contact with bodies, attachment, momentum, snapshots, bad input.
 
-use crate::common::{Run, assert_close, assert_near, build, wxyz};
+use crate::common::{Run, assert_close, assert_near, build, registered, wxyz};
 use linkwork::glam::DVec3;
 use linkwork::particle::{Gravity, Method, ParticleSystem, Pull, Spring, Strings};
 use linkwork::scene::{
@@ -490,4 +490,92 @@ fn descriptions_with_mistakes_are_refused_by_path() {
     scene.particles(two()).particles(two());
     let told = World::build(&scene).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(told.starts_with("particles[1].name"), "{told}");
+}
+
+/// Steps a scene of the registry and returns the largest rise of its energy above an earlier value, and what it began with.
+fn rise_of_energy(name: &str, rate: f64, until: f64) -> (f64, f64) {
+    let mut run = Run::new(&registered(name, &[]), 1.0 / rate);
+    let start = run.world.energy().total();
+    let (mut least, mut rise) = (start, 0.0_f64);
+    while run.world.time() < until {
+        run.step();
+        let energy = run.world.energy().total();
+        least = least.min(energy);
+        rise = rise.max(energy - least);
+    }
+    (rise, start)
+}
+
+#[test]
+fn a_bridge_of_planks_on_stiff_ropes_makes_no_energy_under_a_heavy_ball() {
+    // pieces of 2e6 N/m between planks of 2 kg, a ball of 20 kg that lands on them: bursts of kilojoules were seen
+    for (rate, allowed) in [(240.0, 0.01), (120.0, 0.01), (60.0, 0.02)] {
+        let (rise, start) = rise_of_energy("rope-bridge", rate, 2.0);
+        assert!(rise < allowed * start, "at 1/{rate} s: {rise:.1} J of {start:.0} J");
+    }
+}
+
+#[test]
+fn a_load_that_a_motor_hoists_hangs_still_on_a_stiff_rope_at_any_step() {
+    // the motor holds the hoist whatever the rope does: a rope that took it for free would shake it
+    for rate in [240.0, 120.0, 60.0, 30.0] {
+        let mut run = Run::new(&registered("rope-crane", &[("slew", 0.0)]), 1.0 / rate);
+        run.steps((4.0 * rate) as usize);
+        let weight = 200.0 * 9.81;
+        for step in 0..30 {
+            run.step();
+            let x = run.world.particle_system(0).unwrap().positions();
+            let piece = 2.1 / 20.0;
+            let pull = 1e6 * (x[19].distance(x[20]) / piece - 1.0);
+            assert_close(&format!("1/{rate} s, step {step}: pull"), pull, weight + 0.5 * 9.81 / 20.0, 0.01 * weight);
+        }
+    }
+}
+
+#[test]
+fn a_heavy_box_on_a_light_plate_that_ropes_carry_rests() {
+    // ropes feel the plate with what lies on it
+    let mut scene = Scene::new("scale");
+    scene.body(Body::new("plate").at([0.0, 0.0, -1.0]).with_mass(1.0).shape(Geometry::Box { size: [0.6, 0.6, 0.04] }));
+    scene.body(Body::new("box").at([0.0, 0.0, -0.87]).with_mass(50.0).shape(Geometry::Box { size: [0.2; 3] }));
+    let mut ropes = Particles { collides: false, ..Particles::new("ropes") };
+    for (x, y) in [(-0.25, -0.25), (0.25, -0.25), (-0.25, 0.25), (0.25, 0.25)] {
+        ropes.ropes.push(Rope::new([x, y, 0.0], [x, y, -1.0], 4, 0.02, 1e5).between(WORLD, "plate"));
+    }
+    scene.particles(ropes);
+    for rate in [240.0, 60.0, 30.0] {
+        let mut run = Run::new(&scene, 1.0 / rate);
+        run.steps((3.0 * rate) as usize);
+        let sunk = -run.position("plate").z - 1.0;
+        let expected = (51.0 + 4.0 * 0.01) * 9.81 / 4.0 / 1e5;
+        assert_close(&format!("1/{rate} s: stretch"), sunk, expected, 0.02 * expected);
+        assert!(run.velocity("box").length() < 1e-3, "1/{rate} s: {} m/s", run.velocity("box"));
+    }
+}
+
+#[test]
+fn finer_steps_of_a_plank_on_ropes_come_to_the_same_motion() {
+    // a plank swings and turns on two stiff ropes: backward Euler is of first order
+    let mut scene = Scene::new("swing");
+    scene.body(
+        Body::new("plank")
+            .at([0.3, 0.0, -1.0])
+            .with_mass(2.0)
+            .shape(Geometry::Box { size: [0.2, 0.8, 0.03] })
+            .moving([0.0, 0.5, 0.0], [0.0, 0.0, 1.0]),
+    );
+    let mut ropes = Particles { collides: false, ..Particles::new("ropes") };
+    for y in [-0.4, 0.4] {
+        ropes.ropes.push(Rope::new([0.0, y, 0.0], [0.3, y, -1.0], 3, 0.05, 1e5).between(WORLD, "plank"));
+    }
+    scene.particles(ropes);
+    let place = |rate: f64| {
+        let mut run = Run::new(&scene, 1.0 / rate);
+        run.steps((0.5 * rate) as usize);
+        run.position("plank")
+    };
+    let [coarse, middle, fine, finest] = [120.0, 240.0, 480.0, 3840.0].map(place);
+    let errors = [coarse, middle, fine].map(|x| x.distance(finest));
+    assert!(errors[0] < 0.02, "{errors:?}");
+    assert!(errors[1] < 0.7 * errors[0] && errors[2] < 0.7 * errors[1], "{errors:?}");
 }

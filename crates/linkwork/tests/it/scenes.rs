@@ -40,8 +40,7 @@ fn every_scene_of_the_registry_runs_with_closed_joints() {
 
 #[test]
 fn every_scene_runs_at_a_thirtieth_of_a_second_too() {
-    // a known fault (docs/particles.md, What is not there): rope-bridge bursts, at this step beyond the range of numbers
-    for entry in linkwork_scenes::all().iter().filter(|e| !["tube", "rope-bridge"].contains(&e.name)) {
+    for entry in linkwork_scenes::all().iter().filter(|e| e.name != "tube") {
         let scene = in_small(entry.name);
         // explicit particles have a step that they must not exceed
         if scene.particles.iter().any(|p| p.method != ParticleMethod::Implicit) {
