@@ -96,13 +96,16 @@ pub(crate) struct Bond {
     pub rate: Option<f64>,
 }
 
+/// Velocities of a body, linear and angular, for each coordinate of its unit.
+type Motions = Vec<(DVec3, DVec3)>;
+
 /// Units that were bound together, as they were: what holds them must be found from what they would do without.
 pub(crate) struct Cluster {
     /// By bond: its number, its row, and behind it what was lacking.
     rows: Vec<(usize, Vec<f64>)>,
     known: Vec<f64>,
     /// By rider: its number, where the coordinates of its unit begin, and its motions.
-    riders: Vec<(usize, usize, Vec<(DVec3, DVec3)>)>,
+    riders: Vec<(usize, usize, Motions)>,
 }
 
 impl Cluster {

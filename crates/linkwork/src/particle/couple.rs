@@ -109,11 +109,14 @@ struct Expected {
     moved: Vec<(Lever, DMat3)>,
 }
 
+/// A velocity and an angular velocity.
+type Twist = (DVec3, DVec3);
+
 /// What a step has shown that must be taken again: what held the bodies, by slot how they moved, and by system what they
 /// were given.
 pub(crate) struct Learned {
     holding: Holding,
-    motions: Vec<Option<(DVec3, DVec3)>>,
+    motions: Vec<Option<Twist>>,
     given: Vec<Vec<Impulse>>,
 }
 
@@ -232,7 +235,7 @@ struct Answers<'a> {
     /// What holds bodies.
     holding: Option<&'a Holding>,
     /// By slot how bodies moved in an attempt at this step, and what the present system gave them in it.
-    learned: Option<(&'a [Option<(DVec3, DVec3)>], &'a [Impulse])>,
+    learned: Option<(&'a [Option<Twist>], &'a [Impulse])>,
     h: f64,
 }
 

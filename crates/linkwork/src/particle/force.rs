@@ -166,7 +166,7 @@ impl Stretch {
         let d = at.x[s.a] - at.x[s.b] + moved;
         let length = d.length();
         let across = (1.0 - s.length / length).max(0.0);
-        (length > 1e-12).then(|| Stretch { d, moved, length, strain: length - s.length, across })
+        (length > 1e-12).then_some(Stretch { d, moved, length, strain: length - s.length, across })
     }
 
     /// Puts force and slopes, counted from the start of the step, into its system.

@@ -54,7 +54,7 @@ pub(in crate::contact) struct Swept {
     pub(super) thrown: Vec<u32>,
     /// Of each mechanism, then of each free body: whether a contact pushes it.
     pushed: Vec<bool>,
-    work: Option<Box<Work>>,
+    work: Option<Work>,
 }
 
 impl Swept {
@@ -74,14 +74,14 @@ struct Work {
 
 /// Working memory for as many piles as are solved at once.
 #[derive(Default)]
-pub(in crate::contact) struct Spare(Mutex<Vec<Box<Work>>>);
+pub(in crate::contact) struct Spare(Mutex<Vec<Work>>);
 
 impl Spare {
-    fn take(&self) -> Box<Work> {
+    fn take(&self) -> Work {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    fn give_back(&self, work: Box<Work>) {
+    fn give_back(&self, work: Work) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(work);
     }
 }
@@ -129,7 +129,7 @@ impl Tasks<'_> {
         self.kick(task);
         self.solve(task, &mut work);
         let closed = self.predict(task, &mut work);
-        let Work { looker, motions, .. } = &mut *work;
+        let Work { looker, motions, .. } = &mut work;
         self.find_motions(task, motions);
         let view = View { shared: self, mechanisms: &task.mechanisms, states: &task.island.swept.states, motions };
         let too_deep = self.may_halve && (!closed || view.ends_too_deep(task.island, looker, h));
