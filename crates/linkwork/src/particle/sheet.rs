@@ -160,7 +160,7 @@ impl Sheets {
                 let Some((weight, normal)) = meeting(p, x, v, h) else { continue };
                 hits += 1;
                 let speed: f64 = (0..4).map(|i| v[p.who[i] as usize].dot(normal) * weight[i]).sum();
-                let answer: f64 = (0..4).map(|i| weight[i] * weight[i] * w[p.who[i] as usize]).sum();
+                let answer = answer(&p.who, &weight, w);
                 if round > IMPULSE_ROUNDS || speed >= 0.0 || answer <= 0.0 {
                     zones.join(&p.who);
                     continue;
@@ -329,16 +329,30 @@ impl Sheets {
                 v[i] = before[i] + change;
             }
         };
+        let speed = |k: usize, v: &[DVec3]| pairs[k].velocity(v).dot(pairs[k].normal);
+        // ½ λᵀWλ − λᵀ(what is lacking) must fall, W = NᵀK⁻¹N: from impulses and velocities to others as far as it does
+        let go_towards = |from: &[f64], start: &[DVec3], to: &mut [f64], v: &mut [DVec3]| {
+            let (mut slope, mut curvature) = (0.0, 0.0);
+            for (k, d) in to.iter().zip(from).map(|(to, from)| to - from).enumerate().filter(|(_, d)| *d != 0.0) {
+                let here = speed(k, start);
+                slope += d * (wanted[k] - here);
+                curvature += d * (speed(k, v) - here);
+            }
+            let share = if slope > 0.0 && slope < curvature { slope / curvature } else { f64::from(slope > 0.0) };
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = from + share * (*to - from));
+            v.iter_mut().zip(start).for_each(|(v, start)| *v = *start + share * (*v - *start));
+        };
         if impulses.iter().any(|p| *p > 0.0) {
             follow(v, &push(&impulses));
+            go_towards(&vec![0.0; pairs.len()], &before, &mut impulses, v);
         }
-        let speed = |k: usize, v: &[DVec3]| pairs[k].velocity(v).dot(pairs[k].normal);
         for _ in 0..PRESS_ROUNDS {
             let lacking = |k: usize, v: &[DVec3]| wanted[k] - speed(k, v);
             let active: Vec<usize> = (0..pairs.len()).filter(|&k| impulses[k] > 0.0 || lacking(k, v) > 1e-6).collect();
             if active.iter().all(|&k| lacking(k, v) < PRESSED && (impulses[k] == 0.0 || lacking(k, v) > -PRESSED)) {
                 break;
             }
+            let (known, start) = (impulses.clone(), v.to_vec());
             if active.len() * active.len() * v.len() <= MOST_PRESSED {
                 let along = |p: &Pair| -> Vec<(usize, DVec3)> {
                     (0..4).map(|i| (p.who[i] as usize, p.normal * p.weight[i])).collect()
@@ -383,8 +397,10 @@ impl Sheets {
                     rho = next;
                 }
             }
+            // without those that would pull, others may do far too much
             impulses.iter_mut().for_each(|p| *p = p.max(0.0));
             follow(v, &push(&impulses));
+            go_towards(&known, &start, &mut impulses, v);
         }
         let mut given = push(&impulses);
         let mut touched = 0;
@@ -411,7 +427,6 @@ impl Sheets {
         let mut absorbed = std::mem::take(&mut self.absorbed);
         let wanted = |d: f64| self.wanted(d, h);
         let speed = |p: &Pair, v: &[DVec3]| p.velocity(v).dot(p.normal);
-        let answer = |p: &Pair| -> f64 { (0..4).map(|i| p.weight[i] * p.weight[i] * w[p.who[i] as usize]).sum() };
         // pair, answer, speed wanted
         let mut active: Vec<(usize, f64, f64)> = Vec::new();
         let mut is_active = vec![false; pairs.len()];
@@ -420,7 +435,7 @@ impl Sheets {
             for (k, p) in pairs.iter().enumerate() {
                 let wanted = wanted(p.distance);
                 if !is_active[k] && speed(p, v) < wanted - 1e-6 {
-                    let answer = answer(p);
+                    let answer = answer(&p.who, &p.weight, w);
                     if answer > 0.0 {
                         is_active[k] = true;
                         active.push((k, answer, wanted));
@@ -472,6 +487,18 @@ fn are_near(a: &Bounds, b: &Bounds, near: DVec3) -> bool {
     (a.low - near).cmple(b.high).all() && (b.low - near).cmple(a.high).all()
 }
 
+/// How much an impulse between two features changes their velocity; none where that would throw a vertex: where all others
+/// are held, one that hardly takes part in the pair would have to go as many times faster.
+fn answer(who: &[u32; 4], weight: &[f64; 4], w: &[f64]) -> f64 {
+    let (mut sum, mut largest) = (0.0, 0.0_f64);
+    for (i, q) in who.iter().zip(weight) {
+        let change = q.abs() * w[*i as usize];
+        sum += q.abs() * change;
+        largest = largest.max(change);
+    }
+    if largest <= MOST_LEVERAGE * sum { sum } else { 0.0 }
+}
+
 /// An impulse between the two features of a pair.
 fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64], absorbed: &mut [DVec3]) {
     for i in 0..4 {
@@ -483,6 +510,8 @@ fn push(p: &Pair, impulse: DVec3, v: &mut [DVec3], w: &[f64], absorbed: &mut [DV
     }
 }
 
+/// How many times faster than a pair parts one of its vertices may go for it.
+const MOST_LEVERAGE: f64 = 4.0;
 /// Times that pairs are looked through for such as have come to need an impulse.
 const PASSES: usize = 3;
 /// Pairs, squared and times the particles, whose impulses are found with the resistance of the cloth, at most, and the sweeps
@@ -655,5 +684,29 @@ impl Zones {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: stiff cloth that landed on a sphere had a spike of metres for some steps, and 2e5 J. Cause: of a vertex and a face
+    /// that met all were held by the solid but a corner of the face with a weight of a hundredth; stopped by it alone, it was
+    /// thrown at a hundred times the speed.
+    #[test]
+    fn a_corner_that_hardly_takes_part_is_not_thrown() {
+        let face = [DVec3::ZERO, DVec3::X, DVec3::Y];
+        // over the face, a hundredth of the way from its edge to its corner
+        let above = DVec3::new(0.4, 0.01, 5e-3);
+        let x =
+            [face[0], face[1], face[2], above, above + DVec3::new(0.0, -0.3, 0.3), above + DVec3::new(0.3, -0.3, 0.3)];
+        let mut sheets = Sheets::default();
+        sheets.add(&x, vec![[0, 1, 2], [3, 4, 5]], 1e-3, 0.3, true);
+        let down = DVec3::NEG_Z;
+        let mut v = [DVec3::ZERO, DVec3::ZERO, DVec3::ZERO, down, down, down];
+        let w = [0.0, 0.0, 1e4, 0.0, 0.0, 0.0];
+        assert!(sheets.stop(&x, &mut v, &w, 0.02) > 0, "nothing has met");
+        assert!(v[2].length() < 5.0, "thrown at {} m/s", v[2].length());
     }
 }
