@@ -565,7 +565,7 @@ mod tests {
         let mut above = WORLD.to_string();
         for k in 0..9 {
             let (name, x) = (format!("link {k}"), f64::from(k));
-            let moments = [0.2 + 0.1 * x, 0.3, 0.4];
+            let moments = [0.3 + 0.02 * x, 0.3, 0.4];
             scene.body(Body::new(&name).at([x + 0.5, 0.0, 0.1 * x]).with_mass(1.0 + x).with_inertia(moments));
             let at = [x, 0.0, 0.1 * x - 0.05];
             scene.joint(match k % 3 {
