@@ -179,7 +179,12 @@ impl Page {
     fn until<T>(&mut self, what: &str, mut find: impl FnMut(&Message) -> Option<T>) -> T {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
-            let message = self.socket.read().unwrap_or_else(|error| panic!("waiting for {what}: {error}"));
+            let message = match self.socket.read() {
+                Ok(message) => message,
+                // a signal to some other child: nothing was read
+                Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => panic!("waiting for {what}: {error}"),
+            };
             if let Message::Text(text) = &message
                 && let Ok(json) = serde_json::from_str::<Value>(text)
                 && json["type"] == "scene"
