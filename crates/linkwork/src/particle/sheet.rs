@@ -691,9 +691,8 @@ impl Zones {
 mod tests {
     use super::*;
 
-    /// Symptom: stiff cloth that landed on a sphere had a spike of metres for some steps, and 2e5 J. Cause: of a vertex and a face
-    /// that met all were held by the solid but a corner of the face with a weight of a hundredth; stopped by it alone, it was
-    /// thrown at a hundred times the speed.
+    /// Of a vertex and a face that meet all are held but a corner of the face with a weight of a hundredth: stopped by it alone,
+    /// it would have to go at a hundred times the speed. Found by reading, not in a scene.
     #[test]
     fn a_corner_that_hardly_takes_part_is_not_thrown() {
         let face = [DVec3::ZERO, DVec3::X, DVec3::Y];
