@@ -17,6 +17,7 @@ pub(crate) mod check;
 mod convex;
 mod core;
 pub(crate) mod hull;
+mod look;
 mod manifold;
 mod mesh;
 pub(crate) mod narrow;
@@ -33,12 +34,12 @@ pub use query::{Hit, QueryFilter, TimeOfImpact};
 use crate::handle::BodyId;
 use crate::joint::Motion;
 use crate::math::Placed;
-use crate::parallel::{for_each, threads};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
 use broad::BroadPhase;
 use convex::Workspace;
 use glam::{DQuat, DVec3};
+use look::Finder;
 use narrow::{PairMemory, Place, Touches};
 use parry::Bounds;
 use shape::{Collider, PairMaterial};
@@ -96,19 +97,18 @@ pub(crate) struct Manifold {
 }
 
 impl Manifold {
-    /// The same points where two bodies that have hardly moved have carried them, for a step of `h`.
-    fn followed(&self, a: &PlacedBody, b: &PlacedBody, h: f64) -> Manifold {
-        let scale = h / self.step;
-        let mut manifold = Manifold { step: h, ..*self };
-        for point in manifold.points_mut() {
+    /// Moves points to where two bodies that have hardly moved have carried them, for a step of `h`.
+    fn follow(&mut self, a: &PlacedBody, b: &PlacedBody, h: f64) {
+        let (scale, normal) = (h / self.step, self.normal);
+        self.step = h;
+        for point in self.points_mut() {
             let (on_a, on_b) = (a.x + a.q * point.local_a, b.x + b.q * point.local_b);
             point.position = 0.5 * (on_a + on_b);
-            point.gap = point.found_gap + self.normal.dot(on_b - on_a);
+            point.gap = point.found_gap + normal.dot(on_b - on_a);
             point.impulse_n *= scale;
             point.impulse_t *= scale;
             point.blow = 0.0;
         }
-        manifold
     }
 
     /// The same pair along another normal, with other points (four at most).
@@ -211,6 +211,8 @@ pub(crate) struct Collisions {
     broad: BroadPhase,
     synced: Option<u64>,
     look_anew: bool,
+    /// Whether contacts may name bodies and colliders by numbers that have changed.
+    renumbered: bool,
     /// Pairs by their second collider, if somebody has asked: the first of each collider, and the pairs.
     by_second: Option<(Vec<u32>, Vec<u32>)>,
     // working memory
@@ -264,8 +266,6 @@ const STILL: f64 = 1e-7;
 const REACH: f64 = 4e-3;
 /// Fat boxes are larger by this, or by a part of the collider if that is less, m.
 const MARGIN: f64 = 0.03;
-/// Pairs below which one thread looks at all of them.
-const FEW_PAIRS: usize = 1000;
 /// A point is the same as before if it has moved by less than this on b, m.
 const SAME_POINT: f64 = 0.02;
 
@@ -341,7 +341,7 @@ impl Collisions {
         self.pairs.retain(|p| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b));
         self.by_second = None;
         self.broad.reset(fat);
-        self.look_anew = true;
+        (self.look_anew, self.renumbered) = (true, true);
     }
 
     /// Moves the colliders to where their bodies are (by slot) and finds what touches within the reach of a step of h.
@@ -541,188 +541,6 @@ impl Collisions {
             reach: 0.0,
             first: 0,
             count: 0,
-        }
-    }
-
-    fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
-        std::mem::swap(&mut self.manifolds, &mut self.old);
-        self.manifolds.clear();
-        self.sensors.clear();
-        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
-        // many pairs in parts of equal size; what they find is put together in their order
-        let parts = if pairs.len() < FEW_PAIRS { 1 } else { threads() };
-        let size = pairs.len().div_ceil(parts).max(1);
-        progress.clear();
-        progress.extend(entries.iter().map(|e| {
-            let slot = e.slot();
-            Progress { path: e.path, reach: e.reach, slot, waits: bodies[slot as usize].waits }
-        }));
-        let looks = Looks { entries, progress, old, bodies, h };
-        if finders.len() < parts {
-            finders.resize(parts, Finder::default());
-        }
-        finders.iter_mut().for_each(Finder::clear);
-        let mut work: Vec<(&mut [Pair], &mut Finder)> = Vec::new();
-        match parts {
-            1 => looks.look_at(pairs, &mut finders[0]),
-            _ => {
-                work.extend(pairs.chunks_mut(size).zip(finders.iter_mut()));
-                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
-            }
-        }
-        drop(work);
-        for (pairs, finder) in pairs.chunks_mut(size).zip(finders) {
-            let first = manifolds.len() as u32;
-            pairs.iter_mut().for_each(|p| p.first += first);
-            if first == 0 {
-                std::mem::swap(manifolds, &mut finder.manifolds);
-            } else {
-                manifolds.extend_from_slice(&finder.manifolds);
-            }
-            sensors.extend_from_slice(&finder.sensors);
-        }
-        sensors.sort_unstable();
-        sensors.dedup();
-    }
-}
-
-/// What pairs look at.
-struct Looks<'a> {
-    entries: &'a [Entry],
-    progress: &'a [Progress],
-    old: &'a [Manifold],
-    bodies: &'a [PlacedBody],
-    h: f64,
-}
-
-/// What a part of the pairs found, and its working memory.
-#[derive(Clone, Default)]
-struct Finder {
-    manifolds: Vec<Manifold>,
-    sensors: Vec<SensorTouch>,
-    touches: Touches,
-    work: Workspace,
-}
-
-impl Finder {
-    fn clear(&mut self) {
-        self.manifolds.clear();
-        self.sensors.clear();
-    }
-}
-
-impl Looks<'_> {
-    /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
-    fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
-        let Looks { entries, progress, old, bodies, h } = *self;
-        let Finder { manifolds, sensors, touches, work } = finder;
-        for pair in pairs {
-            let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
-            let path = a.path + b.path;
-            let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
-            let before = pair.first as usize..(pair.first + pair.count) as usize;
-            (pair.first, pair.count) = (manifolds.len() as u32, 0);
-            if a.waits && b.waits && !pair.sensor {
-                // what they did in their own step stays known
-                let known = old.get(before).unwrap_or(&[]);
-                manifolds.extend_from_slice(known);
-                pair.count = known.len() as u32;
-                continue;
-            }
-            if pair.separation - (path - pair.path) > reach {
-                continue;
-            }
-            let known = old.get(before).unwrap_or(&[]);
-            let (body_a, body_b) = (&bodies[a.slot as usize], &bodies[b.slot as usize]);
-            if !known.is_empty() && pair.is_still(path, reach) {
-                manifolds.extend(known.iter().map(|manifold| Manifold {
-                    // numbers may have changed with other bodies
-                    a: a.slot,
-                    b: b.slot,
-                    collider_a: pair.a,
-                    collider_b: pair.b,
-                    material: pair.material,
-                    ..manifold.followed(body_a, body_b, h)
-                }));
-                pair.count = known.len() as u32;
-                continue;
-            }
-            let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
-            let (ca, cb) = (&ea.collider, &eb.collider);
-            pair.separation = narrow::contacts(
-                (&ca.form, &ea.place),
-                (&cb.form, &eb.place),
-                reach,
-                path,
-                &mut pair.memory,
-                work,
-                touches,
-            );
-            (pair.path, pair.reach) = (path, reach);
-            if pair.sensor {
-                if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
-                    sensors.push(SensorTouch {
-                        body_a: ea.slot(),
-                        shape_a: ca.shape,
-                        body_b: eb.slot(),
-                        shape_b: cb.shape,
-                    });
-                }
-                continue;
-            }
-            let near = near(ca, cb);
-            let (back_a, back_b) = (body_a.q.inverse(), body_b.q.inverse());
-            for touch in touches.iter() {
-                let mut manifold = Manifold {
-                    a: ea.slot(),
-                    b: eb.slot(),
-                    collider_a: pair.a,
-                    collider_b: pair.b,
-                    normal: touch.normal,
-                    material: pair.material,
-                    step: h,
-                    points: [ContactPoint::default(); 4],
-                    count: touch.points.len().min(4) as u8,
-                };
-                for (point, &(position, gap)) in manifold.points.iter_mut().zip(&touch.points) {
-                    point.position = position;
-                    (point.gap, point.found_gap) = (gap, gap);
-                    point.local_a = back_a * (position - body_a.x);
-                    point.local_b = back_b * (position - body_b.x);
-                }
-                carry_over(known, &mut manifold, near);
-                manifolds.push(manifold);
-                pair.count += 1;
-            }
-        }
-    }
-}
-
-/// Gives points the impulses of the nearest points of before, each at most once and for the new step; friction turns with
-/// the normal.
-fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
-    for old in before {
-        let aligned = old.normal.dot(manifold.normal);
-        if aligned < 0.7 {
-            continue;
-        }
-        let scale = manifold.step / old.step;
-        let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
-        let mut taken = [false; 4];
-        for point in &mut manifold.points[..manifold.count as usize] {
-            let mut best = (near * near, usize::MAX);
-            for (k, o) in old.points().iter().enumerate().filter(|(k, _)| !taken[*k]) {
-                let d = o.local_b.distance_squared(point.local_b);
-                if d < best.0 {
-                    best = (d, k);
-                }
-            }
-            if best.1 != usize::MAX && point.impulse_n == 0.0 {
-                taken[best.1] = true;
-                let o = &old.points[best.1];
-                point.impulse_n = scale * o.impulse_n;
-                point.impulse_t = scale * turn.map_or(o.impulse_t, |q| q * o.impulse_t);
-            }
         }
     }
 }

@@ -208,7 +208,7 @@ impl Contacts {
             return;
         }
         let slots = bodies.slots();
-        self.placed.clear();
+        // slots without a body keep what they had: nothing looks at them
         self.placed.resize(slots, PlacedBody::default());
         self.number_units(slots, mechanisms, free, active);
         for (id, b) in bodies.iter() {

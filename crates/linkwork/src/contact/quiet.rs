@@ -13,9 +13,7 @@
 
 use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{
-    Batches, Frame, Lanes, Point, Wide, add_lanes, drift_at, drifts, gather, narrow, note_impulse, push, rate, widen,
-};
+use super::pile::{Against, Batches, Frame, Point, Wide, drift_at, drifts, narrow, note_impulse, widen};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{ContactReport, Contacts, Island};
 use crate::mechanism::Mechanism;
@@ -242,9 +240,10 @@ impl Contacts {
         let Quiet { batches, laws, frames, .. } = quiet;
         batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(&world.bodies, m, at));
         let (zero, steps) = (f64x4::splat(0.0), f64x4::splat(1.0 / h));
-        for (bodies, points) in batches.iter() {
+        for (pair, points) in batches.iter() {
             let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));
-            let heavier: [f64; 4] = std::array::from_fn(|l| mass(bodies[0][l]).max(mass(bodies[1][l])));
+            let [a, b] = &pair.bodies;
+            let heavier: [f64; 4] = std::array::from_fn(|l| mass(a[l]).max(mass(b[l])));
             let k = f64x4::new(heavier.map(|m| contact_stiffness(m, gravity)));
             let (rest_stiffness, rest_load) =
                 (k * f64x4::splat(h * (h + RELAXATION)), k * f64x4::splat(h * REST_DEPTH));
@@ -253,8 +252,9 @@ impl Contacts {
                 // as `under_load`: to the power of ¾ of what exceeds the load of rest
                 let root = rest_load.simd_gt(zero).select(load / rest_load, f64x4::splat(1.0)).sqrt();
                 let push_out = (-point.gap * f64x4::splat(1.0 / (h + RELAXATION))).min(f64x4::splat(FASTEST_PUSH));
+                let is_there = point.mobility.simd_gt(zero);
                 laws.push(Law {
-                    stiffness: rest_stiffness * root * root.sqrt(),
+                    stiffness: is_there.select(rest_stiffness * root * root.sqrt(), zero),
                     target: point.gap.simd_gt(zero).select(-point.gap * steps, push_out),
                     start: [point.impulse[1], point.impulse[2]],
                     impulse: [zero; 3],
@@ -356,12 +356,11 @@ impl Quiet {
         let Quiet { batches, laws, kicked, u, residual, .. } = self;
         residual.clear();
         residual.extend(u.iter().zip(&*kicked).map(|(u, k)| -> Wide { std::array::from_fn(|s| u[s] - k[s]) }));
-        let zero = f64x4::splat(0.0);
-        for (bodies, points, laws) in batches.with(laws) {
-            let lanes = bodies.map(|b| gather(u, &b));
-            let mut change: Lanes = [[zero; 6]; 2];
+        for (pair, points, laws) in batches.with(laws) {
+            let against = pair.against(&pair.gather(u));
+            let mut change = Against::none();
             for (point, law) in points.iter().zip(laws) {
-                let v: [f64x4; 3] = std::array::from_fn(|r| rate(&point.rows[r], &lanes) + point.drift[r]);
+                let v: [f64x4; 3] = std::array::from_fn(|r| point.rate(r, pair, &against) + point.drift[r]);
                 if first {
                     law.slip = point.friction * (v[1] * v[1] + v[2] * v[2]).sqrt();
                     law.target -= law.slip;
@@ -370,25 +369,24 @@ impl Quiet {
                 let across = [law.start[0] - law.stiffness * v[1], law.start[1] - law.stiffness * v[2]];
                 law.impulse = project(along, across, point.friction);
                 law.velocity = v;
-                for r in 0..3 {
-                    push(&point.rows[r], -law.impulse[r], &mut change);
+                for (r, impulse) in law.impulse.into_iter().enumerate() {
+                    change.push(&pair.directions[r], &point.turns[r], -impulse, -impulse);
                 }
             }
-            for (bodies, change) in bodies.iter().zip(&change) {
-                add_lanes(residual, bodies, change);
-            }
+            pair.add(residual, &change);
         }
     }
 
     /// How fast any contact would move by what is left of the residual, m/s.
     fn largest_rate(&self) -> f64 {
-        let mut largest = f64x4::splat(0.0);
-        let mut unknown = f64x4::splat(0.0);
-        for (bodies, points) in self.batches.iter() {
-            let lanes = bodies.map(|b| gather(&self.residual, &b));
+        let zero = f64x4::splat(0.0);
+        let (mut largest, mut unknown) = (zero, zero);
+        for (pair, points) in self.batches.iter() {
+            let against = pair.against(&pair.gather(&self.residual));
             for point in points {
-                for row in &point.rows {
-                    let rate = rate(row, &lanes).abs();
+                let is_there = point.mobility.simd_gt(zero);
+                for r in 0..3 {
+                    let rate = is_there.select(point.rate(r, pair, &against).abs(), zero);
                     largest = largest.max(rate);
                     unknown |= rate.is_nan();
                 }

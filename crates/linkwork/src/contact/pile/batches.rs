@@ -1,12 +1,11 @@
 //! Contacts in batches of four that share no body, one to a lane.
 
-use super::{DEAD_BAND, Frame, PUSH_OUT, Wide};
+use super::lanes::{Against, Pair, Vector, dot, in_lanes, with_fourth};
+use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, Wide};
 use crate::collide::Manifold;
 use glam::DVec3;
 use wide::f64x4;
 
-/// A body that no contact moves: rows on it are zero.
-pub(super) const NOBODY: u32 = u32::MAX;
 /// Colours: bits of a word. What finds no colour goes into batches of its own.
 const COLOURS: usize = 64;
 
@@ -24,8 +23,9 @@ pub(super) struct Waiting {
 /// Four points in lanes.
 #[derive(Clone, Copy, Default)]
 pub(in crate::contact) struct Point {
-    /// By direction (normal, then across it) and side.
-    pub rows: [[[f64x4; 6]; 2]; 3],
+    /// How pushes along the normal, and along the two directions across it, turn the bodies: rows without their linear part,
+    /// which all points of a manifold have in common. None in an empty lane.
+    pub turns: [[Vector; 2]; 3],
     /// Velocity that bodies moved by the user give.
     pub drift: [f64x4; 3],
     pub gap: f64x4,
@@ -34,22 +34,19 @@ pub(in crate::contact) struct Point {
     pub(super) target: f64x4,
     /// What turns a velocity along the normal, or across it, into the impulse that takes it out.
     inverse: [f64x4; 2],
-    mobility: f64x4,
+    /// Zero in an empty lane.
+    pub mobility: f64x4,
     pub friction: f64x4,
     pub impulse: [f64x4; 3],
     total: [f64x4; 3],
 }
 
-/// Three numbers of four things.
-type Vector = [f64x4; 3];
-
 /// Four manifolds that share no body, if they are to be swept over.
 #[derive(Clone, Copy)]
 pub(super) struct Batch {
-    pub(super) bodies: [[u32; 4]; 2],
+    pub(super) pair: Pair,
     numbers: [u32; 4],
     pub(super) counts: [u8; 4],
-    across: [Vector; 2],
     first: u32,
     points: u32,
 }
@@ -152,12 +149,12 @@ impl Batches {
         let directions = [normal, across[0], across[1]];
         let bodies = [0, 1].map(|side| members.map(|m| m.bodies[side]));
         let placed = bodies.map(|b| Placed::of(frames, &b));
+        let pair = Pair::new(bodies, directions, [placed[0].inv_sqrt_mass, placed[1].inv_sqrt_mass]);
         let first = self.used;
         self.batches.push(Batch {
-            bodies,
+            pair,
             numbers: members.map(|m| m.number),
             counts: members.map(|m| m.points),
-            across,
             first: first as u32,
             points: points as u32,
         });
@@ -172,20 +169,21 @@ impl Batches {
                 in_lanes(there.map(|q| q.map_or([0.0, 0.0, 0.0, 1.0], |q| with_fourth(q.position, q.gap))));
             let [hx, hy, hz, pressed] =
                 in_lanes(there.map(|q| q.map_or([0.0; 4], |q| with_fourth(q.impulse_t, q.impulse_n))));
-            // an empty lane has no rows
             let some = f64x4::new(there.map(|q| f64::from(q.is_some())));
-            let mut response = [zero; 4];
+            // across each other directions have no linear part in common
+            let linear = pair.inverse_mass * some;
+            let mut response = [linear, linear, zero, linear];
             for (side, sign) in [(0, -some), (1, some)] {
                 let body = &placed[side];
                 let lever = [x - body.x[0], y - body.x[1], z - body.x[2]];
-                for (row, d) in point.rows.iter_mut().zip(&directions) {
-                    row[side] = body.row(&lever, d, sign);
+                for (turn, d) in point.turns.iter_mut().zip(&directions) {
+                    turn[side] = body.turn(&lever, d, sign);
                 }
-                let rows = [&point.rows[0][side], &point.rows[1][side], &point.rows[2][side]];
-                response[0] += product(rows[0], rows[0]);
-                response[1] += product(rows[1], rows[1]);
-                response[2] += product(rows[1], rows[2]);
-                response[3] += product(rows[2], rows[2]);
+                let turns = [&point.turns[0][side], &point.turns[1][side], &point.turns[2][side]];
+                response[0] += dot(turns[0], turns[0]);
+                response[1] += dot(turns[1], turns[1]);
+                response[2] += dot(turns[1], turns[2]);
+                response[3] += dot(turns[2], turns[2]);
             }
             // tangents by the largest eigenvalue of their response
             let half = (response[1] - response[3]) * f64x4::splat(0.5);
@@ -228,20 +226,17 @@ impl Batches {
     }
 
     /// Bodies and points of every batch.
-    pub fn iter(&self) -> impl Iterator<Item = (&[[u32; 4]; 2], &[Point])> {
-        self.batches.iter().map(|b| (&b.bodies, &self.points[b.range()]))
+    pub fn iter(&self) -> impl Iterator<Item = (&Pair, &[Point])> {
+        self.batches.iter().map(|b| (&b.pair, &self.points[b.range()]))
     }
 
     /// The same, with what goes with every point.
-    pub fn with<'a, T>(
-        &'a self,
-        laws: &'a mut [T],
-    ) -> impl Iterator<Item = (&'a [[u32; 4]; 2], &'a [Point], &'a mut [T])> {
+    pub fn with<'a, T>(&'a self, laws: &'a mut [T]) -> impl Iterator<Item = (&'a Pair, &'a [Point], &'a mut [T])> {
         let mut rest = laws;
         self.batches.iter().map(move |b| {
             let (now, later) = std::mem::take(&mut rest).split_at_mut(b.points as usize);
             rest = later;
-            (&b.bodies, &self.points[b.range()], now)
+            (&b.pair, &self.points[b.range()], now)
         })
     }
 
@@ -256,7 +251,8 @@ impl Batches {
             let points = &self.points[batch.range()];
             for (p, point) in points.iter().enumerate() {
                 let [along, a, b] = impulses(batch.first as usize + p, point);
-                let t: Vector = std::array::from_fn(|c| batch.across[0][c] * a + batch.across[1][c] * b);
+                let [_, across_a, across_b] = &batch.pair.directions;
+                let t: Vector = std::array::from_fn(|c| across_a[c] * a + across_b[c] * b);
                 let (along, t) = (along.to_array(), t.map(|t| t.to_array()));
                 for l in (0..4).filter(|&l| p < usize::from(batch.counts[l])) {
                     visit(batch.numbers[l], p, along[l], DVec3::new(t[0][l], t[1][l], t[2][l]));
@@ -279,17 +275,17 @@ impl Batches {
         let elapsed = f64x4::splat(elapsed);
         let Batches { batches, points, .. } = self;
         for batch in batches {
-            let moved = batch.bodies.map(|b| gather(way, &b));
-            let mut lanes = batch.bodies.map(|b| gather(u, &b));
+            let pair = &batch.pair;
+            let moved = pair.against(&pair.gather(way));
+            let lanes = pair.gather(u);
+            let mut against = pair.against(&lanes);
             for point in &mut points[batch.range()] {
-                point.now = point.gap + rate(&point.rows[0], &moved) + point.drift[0] * elapsed;
-            }
-            for point in &points[batch.range()] {
+                point.now = point.gap + point.rate(0, pair, &moved) + point.drift[0] * elapsed;
                 for r in 0..3 {
-                    push(&point.rows[r], point.impulse[r], &mut lanes);
+                    point.push(r, pair, point.impulse[r], &mut against);
                 }
             }
-            scatter(u, &batch.bodies, &lanes);
+            pair.scatter(u, lanes, &against);
         }
     }
 
@@ -312,15 +308,16 @@ impl Batches {
         let Batches { batches, points, .. } = self;
         let mut moved = f64x4::splat(0.0);
         for batch in batches {
-            let points = &mut points[batch.range()];
-            let mut lanes = batch.bodies.map(|b| gather(u, &b));
+            let (points, pair) = (&mut points[batch.range()], &batch.pair);
+            let lanes = pair.gather(u);
+            let mut against = pair.against(&lanes);
             for point in points {
                 if friction {
-                    moved = moved.max(point.relax_across(&mut lanes));
+                    moved = moved.max(point.relax_across(pair, &mut against));
                 }
-                moved = moved.max(point.relax_along(&mut lanes));
+                moved = moved.max(point.relax_along(pair, &mut against));
             }
-            scatter(u, &batch.bodies, &lanes);
+            pair.scatter(u, lanes, &against);
         }
         moved.to_array().into_iter().fold(0.0, f64::max)
     }
@@ -333,24 +330,34 @@ impl Batches {
     }
 }
 
-pub(in crate::contact) type Lanes = [[f64x4; 6]; 2];
-
 impl Point {
+    /// Velocity along direction `r`.
     #[inline(always)]
-    fn relax_along(&mut self, u: &mut Lanes) -> f64x4 {
-        let v = rate(&self.rows[0], u) + self.drift[0];
+    pub fn rate(&self, r: usize, pair: &Pair, against: &Against) -> f64x4 {
+        against.rate(&pair.directions[r], &self.turns[r])
+    }
+
+    /// Gives an impulse along direction `r` to velocities.
+    #[inline(always)]
+    fn push(&self, r: usize, pair: &Pair, impulse: f64x4, against: &mut Against) {
+        against.push(&pair.directions[r], &self.turns[r], impulse * pair.inverse_mass, impulse);
+    }
+
+    #[inline(always)]
+    fn relax_along(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
+        let v = self.rate(0, pair, against) + self.drift[0];
         let old = self.impulse[0];
         let new = (old - (v - self.target) * self.inverse[0]).max(f64x4::splat(0.0));
         let change = new - old;
         self.impulse[0] = new;
-        push(&self.rows[0], change, u);
+        self.push(0, pair, change, against);
         change.abs() * self.mobility
     }
 
     #[inline(always)]
-    fn relax_across(&mut self, u: &mut Lanes) -> f64x4 {
-        let v1 = rate(&self.rows[1], u) + self.drift[1];
-        let v2 = rate(&self.rows[2], u) + self.drift[2];
+    fn relax_across(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
+        let v1 = self.rate(1, pair, against) + self.drift[1];
+        let v2 = self.rate(2, pair, against) + self.drift[2];
         let (old1, old2) = (self.impulse[1], self.impulse[2]);
         let t1 = old1 - v1 * self.inverse[1];
         let t2 = old2 - v2 * self.inverse[1];
@@ -360,29 +367,9 @@ impl Point {
         let (new1, new2) = (scale * t1, scale * t2);
         let (d1, d2) = (new1 - old1, new2 - old2);
         (self.impulse[1], self.impulse[2]) = (new1, new2);
-        push(&self.rows[1], d1, u);
-        push(&self.rows[2], d2, u);
+        self.push(1, pair, d1, against);
+        self.push(2, pair, d2, against);
         d1.abs().max(d2.abs()) * self.mobility
-    }
-}
-
-/// Velocity along a row in each lane.
-#[inline(always)]
-pub(in crate::contact) fn rate(row: &[[f64x4; 6]; 2], u: &Lanes) -> f64x4 {
-    let mut sums = [row[0][0] * u[0][0], row[1][0] * u[1][0]];
-    for c in 1..6 {
-        sums[0] = row[0][c].mul_add(u[0][c], sums[0]);
-        sums[1] = row[1][c].mul_add(u[1][c], sums[1]);
-    }
-    sums[0] + sums[1]
-}
-
-#[inline(always)]
-pub(in crate::contact) fn push(row: &[[f64x4; 6]; 2], impulse: f64x4, u: &mut Lanes) {
-    for side in 0..2 {
-        for c in 0..6 {
-            u[side][c] = row[side][c].mul_add(impulse, u[side][c]);
-        }
     }
 }
 
@@ -405,34 +392,17 @@ impl Placed {
         Placed { x: [x, y, z], whitening: [column(0), column(1), column(2)], inv_sqrt_mass }
     }
 
-    /// Hat coordinates of a push along d at a lever arm.
+    /// Angular hat coordinates of a push along d at a lever arm.
     #[inline(always)]
-    fn row(&self, lever: &Vector, d: &Vector, sign: f64x4) -> [f64x4; 6] {
-        let linear = self.inv_sqrt_mass * sign;
+    fn turn(&self, lever: &Vector, d: &Vector, sign: f64x4) -> Vector {
         let turn = cross(lever, d);
-        let angular = self.whitening.map(|column| dot(&column, &turn) * sign);
-        [linear * d[0], linear * d[1], linear * d[2], angular[0], angular[1], angular[2]]
+        self.whitening.map(|column| dot(&column, &turn) * sign)
     }
-}
-
-#[inline(always)]
-fn with_fourth(v: DVec3, fourth: f64) -> [f64; 4] {
-    [v.x, v.y, v.z, fourth]
-}
-
-#[inline(always)]
-fn dot(a: &Vector, b: &Vector) -> f64x4 {
-    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
 }
 
 #[inline(always)]
 fn cross(a: &Vector, b: &Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-#[inline(always)]
-pub(super) fn product(a: &[f64x4; 6], b: &[f64x4; 6]) -> f64x4 {
-    (1..6).fold(a[0] * b[0], |sum, c| a[c].mul_add(b[c], sum))
 }
 
 /// Two directions across a unit vector (Duff et al. 2017, *Building an orthonormal basis, revisited*).
@@ -443,61 +413,4 @@ fn orthonormal(n: &Vector) -> [Vector; 2] {
     let a = -one / (sign + n[2]);
     let b = n[0] * n[1] * a;
     [[one + sign * n[0] * n[0] * a, sign * b, -sign * n[0]], [b, sign + n[1] * n[1] * a, -n[1]]]
-}
-
-fn first_half(w: &Wide) -> [f64; 4] {
-    [w[0], w[1], w[2], w[3]]
-}
-
-fn second_half(w: &Wide) -> [f64; 4] {
-    [w[4], w[5], w[6], w[7]]
-}
-
-/// Numbers of four things, one thing to a lane.
-#[inline(always)]
-fn in_lanes(rows: [[f64; 4]; 4]) -> [f64x4; 4] {
-    f64x4::transpose(rows.map(f64x4::new))
-}
-
-/// Coordinates of four bodies, one to a lane.
-#[inline(always)]
-pub(in crate::contact) fn gather(u: &[Wide], bodies: &[u32; 4]) -> [f64x4; 6] {
-    let all = bodies.map(|b| u.get(b as usize).unwrap_or(&[0.0; 8]));
-    let linear = in_lanes(all.map(first_half));
-    let angular = in_lanes(all.map(second_half));
-    [linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]]
-}
-
-#[inline(always)]
-pub(super) fn scatter(u: &mut [Wide], bodies: &[[u32; 4]; 2], lanes: &Lanes) {
-    for (bodies, lanes) in bodies.iter().zip(lanes) {
-        scatter_one(u, bodies, lanes);
-    }
-}
-
-#[inline(always)]
-pub(super) fn scatter_one(u: &mut [Wide], bodies: &[u32; 4], lanes: &[f64x4; 6]) {
-    let zero = f64x4::splat(0.0);
-    let linear = f64x4::transpose([lanes[0], lanes[1], lanes[2], zero]);
-    let angular = f64x4::transpose([lanes[3], lanes[4], lanes[5], zero]);
-    for l in 0..4 {
-        if let Some(w) = u.get_mut(bodies[l] as usize) {
-            w[..4].copy_from_slice(&linear[l].to_array());
-            w[4..].copy_from_slice(&angular[l].to_array());
-        }
-    }
-}
-
-/// Adds to four bodies, one after the other: they may be the same.
-#[inline(always)]
-pub(in crate::contact) fn add_lanes(u: &mut [Wide], bodies: &[u32; 4], lanes: &[f64x4; 6]) {
-    let zero = f64x4::splat(0.0);
-    let linear = f64x4::transpose([lanes[0], lanes[1], lanes[2], zero]).map(|l| l.to_array());
-    let angular = f64x4::transpose([lanes[3], lanes[4], lanes[5], zero]).map(|l| l.to_array());
-    for l in 0..4 {
-        if let Some(w) = u.get_mut(bodies[l] as usize) {
-            (0..4).for_each(|s| w[s] += linear[l][s]);
-            (0..4).for_each(|s| w[4 + s] += angular[l][s]);
-        }
-    }
 }

@@ -3,8 +3,8 @@
 //! A pile is often many of the same thing. Mechanisms that are laid out alike are solved four at a time, one to a lane, with
 //! their own Jacobians and factors; what stands alone is solved by itself.
 
-use super::batches::{NOBODY, gather, scatter_one};
-use super::{Wide, narrow, widen};
+use super::lanes::{gather, scatter_one};
+use super::{NOBODY, Wide, narrow, widen};
 use crate::mechanism::{Hat, Mechanism};
 use wide::f64x4;
 

@@ -19,16 +19,18 @@
 mod batches;
 mod island;
 mod joints;
+mod lanes;
 mod shock;
 mod task;
 mod through;
 
 use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
-pub(super) use batches::{Batches, Lanes, Point, add_lanes, gather, push, rate};
+pub(super) use batches::{Batches, Point};
 use glam::{DMat3, DVec3};
 pub(super) use island::{Plan, drift_at, drifts, members_of, note_impulse};
 use joints::Joints;
+pub(super) use lanes::Against;
 pub(super) use task::{Spare, Swept};
 use through::Throughs;
 
@@ -52,6 +54,9 @@ const DEAD_BAND: f64 = 1e-4;
 /// others down; they must be within reach then, or what was pushed out here is deeper there.
 const PUSH_OUT: f64 = 0.2;
 const FARTHEST_PUSH: f64 = 3e-3;
+
+/// A body that no contact moves: rows on it are zero.
+const NOBODY: u32 = u32::MAX;
 
 /// Six coordinates of a body in two lanes of four: linear, none, angular, none.
 pub(super) type Wide = [f64; 8];

@@ -5,8 +5,9 @@
 //! Weight does not have to travel down through many sweeps then, so that few of them hold a tall stack up; but what is below does
 //! not feel what shocks give to what is above, and momentum is not kept.
 
-use super::batches::{Batches, NOBODY, gather, product, rate, scatter};
-use super::{Pile, Wide};
+use super::batches::Batches;
+use super::lanes::{dot, scatter};
+use super::{NOBODY, Pile, Wide};
 use crate::mechanism::Mechanism;
 use wide::f64x4;
 
@@ -36,7 +37,7 @@ impl Levels {
             for l in 0..4 {
                 let presses = |count: u8| points[..usize::from(count)].iter().any(|p| p.impulse[0].to_array()[l] > 0.0);
                 if presses(batch.counts[l]) {
-                    self.edges.push([batch.bodies[0][l], batch.bodies[1][l]]);
+                    self.edges.push([batch.pair.bodies[0][l], batch.pair.bodies[1][l]]);
                 }
             }
         }
@@ -79,7 +80,8 @@ impl Batches {
     fn push_level(&self, u: &mut [Wide], levels: &Levels, level: u32) {
         let (zero, one) = (f64x4::splat(0.0), f64x4::splat(1.0));
         for batch in &self.batches {
-            let [a, b] = batch.bodies.map(|bodies| bodies.map(|body| levels.level(body)));
+            let pair = &batch.pair;
+            let [a, b] = pair.bodies.map(|bodies| bodies.map(|body| levels.level(body)));
             let above = |of: &[u32; 4], other: &[u32; 4]| {
                 f64x4::new(std::array::from_fn(|l| f64::from(of[l] == level && other[l] < level)))
             };
@@ -87,21 +89,29 @@ impl Batches {
             if moves.iter().all(|m| m.to_array() == [0.0; 4]) {
                 continue;
             }
-            let mut lanes = batch.bodies.map(|bodies| gather(u, &bodies));
+            let mut lanes = pair.gather(u);
             for point in &self.points[batch.range()] {
-                let rows = &point.rows[0];
-                let response = product(&rows[0], &rows[0]) * moves[0] + product(&rows[1], &rows[1]) * moves[1];
-                let inverse = response.simd_gt(zero).select(one / response, zero);
-                let v = rate(rows, &lanes) + point.drift[0];
+                let turns = &point.turns[0];
+                let of_side = |side: usize| {
+                    let s = pair.inv_sqrt_mass[side];
+                    s.mul_add(s, dot(&turns[side], &turns[side])) * moves[side]
+                };
+                let response = of_side(0) + of_side(1);
+                // an empty lane has no mobility
+                let answers = response.simd_gt(zero) & point.mobility.simd_gt(zero);
+                let inverse = answers.select(one / response, zero);
+                let v = point.rate(0, pair, &pair.against(&lanes)) + point.drift[0];
                 let shock = ((point.target - v) * inverse).max(zero);
-                for side in 0..2 {
+                for (side, sign) in [(0, -one), (1, one)] {
                     let given = shock * moves[side];
-                    for c in 0..6 {
-                        lanes[side][c] = rows[side][c].mul_add(given, lanes[side][c]);
+                    let along = given * sign * pair.inv_sqrt_mass[side];
+                    for c in 0..3 {
+                        lanes[side][c] = pair.directions[0][c].mul_add(along, lanes[side][c]);
+                        lanes[side][3 + c] = turns[side][c].mul_add(given, lanes[side][3 + c]);
                     }
                 }
             }
-            scatter(u, &batch.bodies, &lanes);
+            scatter(u, &pair.bodies, &lanes);
         }
     }
 }

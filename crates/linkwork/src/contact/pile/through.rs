@@ -12,9 +12,9 @@
 //! single push. Its bodies get the sum of all impulses at the end. So convergence does not depend on how heavy is what lies on
 //! light links.
 
-use super::batches::{NOBODY, Waiting};
+use super::batches::Waiting;
 use super::joints::{Joints, Single};
-use super::{DEAD_BAND, Frame, PUSH_OUT, Wide, narrow, widen};
+use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, Wide, narrow, widen};
 use crate::collide::Manifold;
 use crate::math::multiply_add;
 use crate::mechanism::pile::Response;

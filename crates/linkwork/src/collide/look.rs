@@ -1,0 +1,216 @@
+//! The narrow phase of a step: pairs that may be within reach are looked at, and points keep the impulses of the step before.
+
+use super::convex::Workspace;
+use super::narrow::{self, Touches};
+use super::{Collisions, ContactPoint, Entry, Manifold, Pair, PlacedBody, Progress, SensorTouch, near};
+use crate::parallel::{for_each, threads};
+use glam::DQuat;
+
+/// Pairs below which one thread looks at all of them.
+const FEW_PAIRS: usize = 1000;
+
+impl Collisions {
+    /// Whether all pairs touch as they did at the last look, or do not touch.
+    fn are_all_still(&self) -> bool {
+        let mut touching = 0;
+        let as_before = |pair: &Pair| {
+            let (a, b) = (&self.progress[pair.a as usize], &self.progress[pair.b as usize]);
+            let (path, reach) = (a.path + b.path, a.reach + b.reach);
+            touching += pair.count as usize;
+            !pair.sensor
+                && !(a.waits && b.waits)
+                && match pair.separation - (path - pair.path) > reach {
+                    true => pair.count == 0,
+                    false => pair.count > 0 && pair.is_still(path, reach),
+                }
+        };
+        // fewer if a pair that touched is no more
+        self.pairs.iter().all(as_before) && touching == self.manifolds.len()
+    }
+
+    /// Finds what touches within reach; contacts are left in the order of their pairs.
+    pub(super) fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
+        self.progress.clear();
+        self.progress.extend(self.entries.iter().map(|e| {
+            let slot = e.slot();
+            Progress { path: e.path, reach: e.reach, slot, waits: bodies[slot as usize].waits }
+        }));
+        if !std::mem::take(&mut self.renumbered) && self.are_all_still() {
+            self.manifolds.iter_mut().for_each(|m| m.follow(&bodies[m.a as usize], &bodies[m.b as usize], h));
+            return;
+        }
+        std::mem::swap(&mut self.manifolds, &mut self.old);
+        self.manifolds.clear();
+        self.sensors.clear();
+        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
+        // many pairs in parts of equal size; what they find is put together in their order
+        let parts = if pairs.len() < FEW_PAIRS { 1 } else { threads() };
+        let size = pairs.len().div_ceil(parts).max(1);
+        let looks = Looks { entries, progress, old, bodies, h };
+        if finders.len() < parts {
+            finders.resize(parts, Finder::default());
+        }
+        finders.iter_mut().for_each(Finder::clear);
+        let mut work: Vec<(&mut [Pair], &mut Finder)> = Vec::new();
+        match parts {
+            1 => looks.look_at(pairs, &mut finders[0]),
+            _ => {
+                work.extend(pairs.chunks_mut(size).zip(finders.iter_mut()));
+                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
+            }
+        }
+        drop(work);
+        for (pairs, finder) in pairs.chunks_mut(size).zip(finders) {
+            let first = manifolds.len() as u32;
+            pairs.iter_mut().for_each(|p| p.first += first);
+            if first == 0 {
+                std::mem::swap(manifolds, &mut finder.manifolds);
+            } else {
+                manifolds.extend_from_slice(&finder.manifolds);
+            }
+            sensors.extend_from_slice(&finder.sensors);
+        }
+        sensors.sort_unstable();
+        sensors.dedup();
+    }
+}
+
+/// What pairs look at.
+struct Looks<'a> {
+    entries: &'a [Entry],
+    progress: &'a [Progress],
+    old: &'a [Manifold],
+    bodies: &'a [PlacedBody],
+    h: f64,
+}
+
+/// What a part of the pairs found, and its working memory.
+#[derive(Clone, Default)]
+pub(super) struct Finder {
+    manifolds: Vec<Manifold>,
+    sensors: Vec<SensorTouch>,
+    touches: Touches,
+    work: Workspace,
+}
+
+impl Finder {
+    fn clear(&mut self) {
+        self.manifolds.clear();
+        self.sensors.clear();
+    }
+}
+
+impl Looks<'_> {
+    /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
+    fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
+        let Looks { entries, progress, old, bodies, h } = *self;
+        let Finder { manifolds, sensors, touches, work } = finder;
+        for pair in pairs {
+            let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
+            let path = a.path + b.path;
+            let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
+            let before = pair.first as usize..(pair.first + pair.count) as usize;
+            (pair.first, pair.count) = (manifolds.len() as u32, 0);
+            if a.waits && b.waits && !pair.sensor {
+                // what they did in their own step stays known
+                let known = old.get(before).unwrap_or(&[]);
+                manifolds.extend_from_slice(known);
+                pair.count = known.len() as u32;
+                continue;
+            }
+            if pair.separation - (path - pair.path) > reach {
+                continue;
+            }
+            let known = old.get(before).unwrap_or(&[]);
+            let (body_a, body_b) = (&bodies[a.slot as usize], &bodies[b.slot as usize]);
+            if !known.is_empty() && pair.is_still(path, reach) {
+                manifolds.extend_from_slice(known);
+                for manifold in &mut manifolds[pair.first as usize..] {
+                    // numbers may have changed with other bodies
+                    (manifold.a, manifold.b) = (a.slot, b.slot);
+                    (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
+                    manifold.material = pair.material;
+                    manifold.follow(body_a, body_b, h);
+                }
+                pair.count = known.len() as u32;
+                continue;
+            }
+            let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
+            let (ca, cb) = (&ea.collider, &eb.collider);
+            pair.separation = narrow::contacts(
+                (&ca.form, &ea.place),
+                (&cb.form, &eb.place),
+                reach,
+                path,
+                &mut pair.memory,
+                work,
+                touches,
+            );
+            (pair.path, pair.reach) = (path, reach);
+            if pair.sensor {
+                if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
+                    sensors.push(SensorTouch {
+                        body_a: ea.slot(),
+                        shape_a: ca.shape,
+                        body_b: eb.slot(),
+                        shape_b: cb.shape,
+                    });
+                }
+                continue;
+            }
+            let near = near(ca, cb);
+            let (back_a, back_b) = (body_a.q.inverse(), body_b.q.inverse());
+            for touch in touches.iter() {
+                let mut manifold = Manifold {
+                    a: ea.slot(),
+                    b: eb.slot(),
+                    collider_a: pair.a,
+                    collider_b: pair.b,
+                    normal: touch.normal,
+                    material: pair.material,
+                    step: h,
+                    points: [ContactPoint::default(); 4],
+                    count: touch.points.len().min(4) as u8,
+                };
+                for (point, &(position, gap)) in manifold.points.iter_mut().zip(&touch.points) {
+                    point.position = position;
+                    (point.gap, point.found_gap) = (gap, gap);
+                    point.local_a = back_a * (position - body_a.x);
+                    point.local_b = back_b * (position - body_b.x);
+                }
+                carry_over(known, &mut manifold, near);
+                manifolds.push(manifold);
+                pair.count += 1;
+            }
+        }
+    }
+}
+
+/// Gives points the impulses of the nearest points of before, each at most once and for the new step; friction turns with
+/// the normal.
+fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
+    for old in before {
+        let aligned = old.normal.dot(manifold.normal);
+        if aligned < 0.7 {
+            continue;
+        }
+        let scale = manifold.step / old.step;
+        let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
+        let mut taken = [false; 4];
+        for point in &mut manifold.points[..manifold.count as usize] {
+            let mut best = (near * near, usize::MAX);
+            for (k, o) in old.points().iter().enumerate().filter(|(k, _)| !taken[*k]) {
+                let d = o.local_b.distance_squared(point.local_b);
+                if d < best.0 {
+                    best = (d, k);
+                }
+            }
+            if best.1 != usize::MAX && point.impulse_n == 0.0 {
+                taken[best.1] = true;
+                let o = &old.points[best.1];
+                point.impulse_n = scale * o.impulse_n;
+                point.impulse_t = scale * turn.map_or(o.impulse_t, |q| q * o.impulse_t);
+            }
+        }
+    }
+}
