@@ -5,6 +5,7 @@ import re
 import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 import cases
 import install
@@ -135,6 +136,21 @@ class Text(unittest.TestCase):
             self.assertIn("Could not be installed: ode (apt-get not found).", text)
             self.assertIn("linkwork 1.2", text)
             self.assertEqual(text.count("### "), len(cases.SCENES))
+
+
+class Chart(unittest.TestCase):
+    def test_every_run_is_a_mark_and_what_came_apart_is_hollow(self):
+        runs = [result("linkwork", "default", 1, 1e-9), result("ode", "falls", 3, 9.0), result("ode", "a <b> & c", 30, 1e-4)]
+        with tempfile.TemporaryDirectory() as folder:
+            tables.chart("scissor-lift-10", stored(*runs), Path(folder) / "chart.svg")
+            drawn = ElementTree.parse(Path(folder) / "chart.svg").getroot()
+        titles = {mark[0].text: mark for mark in drawn.iter("{http://www.w3.org/2000/svg}circle") if len(mark)}
+        # 1 ms a step of 10 ms
+        self.assertEqual(set(titles), {"linkwork, default: 0.1 s/s, 1e-09, holds", "ode, falls: 0.3 s/s, 9, falls", "ode, a <b> & c: 3 s/s, 0.0001, holds"})
+        self.assertEqual([text for text, mark in titles.items() if mark.get("fill") == "none"], ["ode, falls: 0.3 s/s, 9, falls"])
+        x = lambda start: next(float(mark.get("cx")) for text, mark in titles.items() if text.startswith(start))
+        self.assertLess(x("linkwork"), x("ode, falls"))
+        self.assertLess(x("ode, falls"), x("ode, a"))
 
 
 class Fingerprint(unittest.TestCase):
