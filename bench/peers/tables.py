@@ -201,7 +201,8 @@ def behind(stores):
         lines += ["| none | | | | |"]
     lines += ["", "At equal error until the time of the reference motion, within 1 cm of it, but not to the end of the scene:", "", *(for_a_while or ["- none"])]
     lines += ["", "Faster with their defaults than Linkwork with its own, at whatever error:", ""]
-    return lines + [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()] + ["", "## Tables", ""]
+    faster = [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()]
+    return lines + (faster or ["- none"]) + ["", "## Tables", ""]
 
 
 def write(cache, root, machine, left_out):
