@@ -4,6 +4,8 @@
 //! `undamped` (multibodies without their default damping), `contact_frequency` (Hz),
 //! `no_slop` (no error is allowed on purpose), `warm_joints` (joints begin with the impulses of the step before).
 
+#![allow(clippy::unnecessary_cast)] // of f64 to `Real`, which is f32 in one of the two builds
+
 use neutral::{Engine, JointKind, Scene, Settings, Solid};
 use rapier::math::{Pose, Real, Rotation, Vector};
 use rapier::prelude::*;
