@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs all tests, documentation examples included. Needs a Rust toolchain; tests of the viewer's page also need Node.js, npm and Chromium, the guard
-# against slow-downs valgrind. These are installed if they are missing and this is Debian (or a relative of it) with the rights to do so;
-# LINKWORK_INSTALL=0 installs nothing. With LINKWORK_REQUIRE_BROWSER=1 and LINKWORK_REQUIRE_VALGRIND=1, as in .ci/run, tests fail where they would
-# otherwise say that they are skipped.
+# against slow-downs valgrind. These are installed if they are missing and this is Debian (or a relative of it) with the rights to do so. Tests of the
+# side-by-side comparison need Python with NumPy and SciPy, which go into bench/peers/.cache. LINKWORK_INSTALL=0 installs nothing. With
+# LINKWORK_REQUIRE_BROWSER=1, LINKWORK_REQUIRE_VALGRIND=1 and LINKWORK_REQUIRE_NUMPY=1, as in .ci/run, tests fail where they would otherwise say that
+# they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -42,11 +43,19 @@ has npm || page+=(npm)
 wanted "tests of the viewer's page" "${page[@]}"
 has valgrind || wanted "the guard against slow-downs" valgrind
 
-# the scripts of the side-by-side comparison; without arguments only, which name tests in Rust
-python=bench/peers/.cache/venv/bin/python # has NumPy, if bench/peers/run was ever started here
-[ -x "$python" ] || python=python3
-if [ $# = 0 ] && has "$python"; then
-    "$python" -m unittest discover -s bench/peers -p 'test_*.py'
+# the scripts of the side-by-side comparison, in the Python environment of bench/peers/run; without arguments only, which name tests in Rust
+if [ $# = 0 ]; then
+    python=bench/peers/.cache/venv/bin/python
+    if [ "${LINKWORK_INSTALL:-1}" != 0 ] && has python3 && ! "$python" -c 'import numpy, scipy' 2>/dev/null; then
+        python3 bench/peers/install.py || echo "test.sh: tests of accuracy figures: skipped" >&2
+    fi
+    has "$python" || python=python3
+    if has "$python"; then
+        "$python" -m unittest discover -s bench/peers -p 'test_*.py'
+    elif [ "${LINKWORK_REQUIRE_NUMPY:-0}" = 1 ]; then
+        echo "test.sh: python3 not found; tests of bench/peers need it. Install Python 3 with venv, then run this again." >&2
+        exit 1
+    fi
 fi
 
 # optimised: the physics tests simulate minutes of motion

@@ -1,7 +1,5 @@
 """Which scenes are compared, and which settings every engine may try. The first setting of an engine is its default."""
 
-H60, H30 = 1 / 60, 1 / 30
-
 # what decides how good a run is: "motion" its distance from a reference motion, "still" that nothing moves,
 # "settle" that it comes to rest where it is, "joints" that joints and contacts hold
 SCENES = {
@@ -25,6 +23,7 @@ SCENES = {
 TREES = {"tree-127", "tree-1023", "star-127", "wrecking-ball-1e3", "wrecking-ball-1e6", "double-pendulum"}
 LOOPS = {"scissor-lift-10", "scissor-lift-50", "strandbeest-12", "crane"}  # joint coordinates with closed loops
 DENSE = {"tree-127", "tree-1023", "star-127"}
+UNJOINTED = {"pyramid-20", "pyramid-20-dropped", "pyramid-50"}
 CONTACTS = {"strandbeest-12", "pyramid-20", "pyramid-20-dropped", "pyramid-50", "rings-90", "rings-360", "crane"}
 
 
@@ -48,6 +47,8 @@ def settings(scene, engine, h):
     if engine in ("rapier-f64", "rapier-f32"):
         tries = [("default", {}), ("4 substeps", dict(substeps=4)), ("16 substeps", dict(substeps=16)),
                  ("20 iterations", dict(iterations=20)), ("16 substeps, 20 iterations", dict(substeps=16, iterations=20))]
+        if scene not in UNJOINTED:
+            tries += [("20 iterations, joints warm-started", dict(iterations=20, warm_joints=True))]
         if touching:
             tries += [("20 iterations, stiff contacts, no slop", dict(iterations=20, contact_frequency=120.0, no_slop=True))]
         if engine == "rapier-f32":  # still finer steps and joint coordinates are tried in double precision
@@ -59,13 +60,13 @@ def settings(scene, engine, h):
         if moving:
             tries += [("multibody, undamped", dict(multibody=True, undamped=True)),
                       ("multibody, undamped, 4 substeps", dict(multibody=True, undamped=True, substeps=4))]
-        elif scene not in ("pyramid-20", "pyramid-20-dropped", "pyramid-50", "rings-360"):
+        elif scene not in UNJOINTED | {"rings-360"}:
             tries += [("multibody, loops as impulses", dict(multibody=True, undamped=True))]
         return tries
     if engine == "mujoco":
         tries = [("default", {})]
         if moving:
-            return tries + [("implicitfast", dict(integrator="implicitfast"))] + [
+            return tries + [("4 substeps", dict(substeps=4)), ("implicitfast", dict(integrator="implicitfast"))] + [
                 (f"RK4, {n} substeps" if n > 1 else "RK4", dict(integrator="RK4", substeps=n)) for n in (1, 4, 16, 64)]
         tries += [(f"stiff, {n} substeps" if n > 1 else "stiff", stiff(h, n)) for n in (1, 4, 16)]
         # the integrator of its version 4, whose constraints may be stiffer than two steps

@@ -1,6 +1,7 @@
 """Everything that `run` installs, in bench/peers/.cache and bench/peers/target, and which versions these are.
 
-An engine that cannot be installed is left out, with the reason; the tables say so.
+An engine that cannot be installed is left out, with the reason; the tables say so. By itself (`python3 install.py`) it makes only the
+Python environment in which figures are computed.
 """
 import hashlib
 import os
@@ -20,11 +21,12 @@ ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
 CRATES = {"linkwork": "peer-linkwork", "rapier-f64": "peer-rapier64", "rapier-f32": "peer-rapier32"}
 LOCKED = {"rapier-f64": "rapier3d-f64", "rapier-f32": "rapier3d"}
 WHEELS = {"mujoco": "mujoco", "pinocchio": "pin"}
+RUST = ["neutral/src/protocol.rs", "neutral/src/scene.rs", "Cargo.toml", "../../.cargo/config.toml"]
 # what the figures of an engine depend on, besides its version, the scene and the setting
 SOURCES = {
     "linkwork": [],  # the whole program is
-    "rapier-f64": ["rapier/src/main.rs", "neutral/src/protocol.rs", "Cargo.toml", "rapier/Cargo.toml"],
-    "rapier-f32": ["rapier/src/main.rs", "neutral/src/protocol.rs", "Cargo.toml", "rapier32/Cargo.toml"],
+    "rapier-f64": [*RUST, "rapier/src/main.rs", "rapier/Cargo.toml"],
+    "rapier-f32": [*RUST, "rapier/src/main.rs", "rapier32/Cargo.toml"],
     "mujoco": ["mujoco_runner.py", "protocol.py"],
     "ode": ["ode/runner.cpp"],
     "pinocchio": ["pinocchio_runner.py", "protocol.py"],
@@ -61,7 +63,6 @@ def program(engine):
 
 def prepare(engines):
     """Installs what is missing. Gives the engines that can be run, and for the others why they cannot."""
-    CACHE.mkdir(exist_ok=True)
     needed = {"linkwork": cargo, "rapier-f64": cargo, "rapier-f32": cargo, "mujoco": wheel, "pinocchio": wheel, "ode": ode}
     try:
         python()
@@ -85,6 +86,7 @@ def cargo(engine):
 
 
 def python():
+    CACHE.mkdir(exist_ok=True)
     if not PYTHON.exists():
         say("making a Python environment")
         tried("venv", sys.executable, "-m", "venv", CACHE / "venv")
@@ -162,11 +164,19 @@ def locked(text, crate):
     return found[1]
 
 
+# what Linkwork is built from: a change of docs makes no other version
+BUILT_FROM = ["crates", "Cargo.toml", "Cargo.lock", ".cargo"]
+
+
 def linkwork():
+    """The last commit that changed what it is built from, and whether that was changed since."""
+    asked = dict(cwd=HERE.parents[1], capture_output=True, text=True)
     try:
-        return command("git", "describe", "--always", "--dirty", cwd=HERE, capture_output=True, text=True).stdout.strip()
+        commit = command("git", "log", "-1", "--format=%h", "--", *BUILT_FROM, **asked).stdout.strip()
+        changed = command("git", "status", "--porcelain", "--", *BUILT_FROM, **asked).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "this build"
+    return (commit or "this build") + ("-dirty" if changed else "")
 
 
 def told(*words):
@@ -193,3 +203,10 @@ def fingerprint(engine, versions, machine, parts):
     whole = [text.encode() for text in texts] + [(HERE / source).read_bytes() for source in SOURCES[engine]]
     whole += [program("linkwork").read_bytes()] if engine == "linkwork" else []
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in whole + list(parts))).hexdigest()
+
+
+if __name__ == "__main__":
+    try:
+        python()
+    except Missing as why:
+        sys.exit(f"install: {why}")

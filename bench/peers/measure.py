@@ -8,7 +8,6 @@ prints JSON:
   displacement_m    largest distance of a centre of mass from its start; displacement_across_m: its part across gravity
   penetration_m     deepest overlap of two solids that may collide; penetration_end_m: in the last second
   energy_drift      E - E(0) where it differs most, by the largest kinetic energy of the run (mechanical energy; contacts take some)
-  speed_end         largest speed of a centre of mass in the last second, m/s
   motion_error_m    root mean square distance of the centres of mass from a reference motion, at its time
 """
 import json
@@ -261,7 +260,6 @@ def measure(scene, frames, reference=None):
     result = dict(
         joint_error_m=max(gaps), joint_error_rad=max(angles), displacement_m=max(far), displacement_across_m=max(far_across),
         energy_drift=rise[np.abs(rise).argmax()] / scale, energy_rise=rise.max() / scale, kinetic_max=kinetic.max(),
-        speed_end=np.linalg.norm(frames[-second:, dynamic, 7:10], axis=-1).max(), frames=len(frames),
     )
     if depths:
         result |= dict(penetration_m=max(depths), penetration_end_m=max(depths[-second:]))

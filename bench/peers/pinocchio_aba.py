@@ -1,8 +1,8 @@
 """Articulated bodies on binary trees of ball joints: Pinocchio called from C++ and Linkwork, by turns, in microseconds of CPU.
 
-    pip install pin cmeel-eigen
+    python3 install.py && .cache/venv/bin/pip install pin cmeel-eigen
     cargo build --release
-    python pinocchio_aba.py [path of the linkwork command [bodies ...]]
+    .cache/venv/bin/python pinocchio_aba.py [path of the linkwork command [bodies ...]]
 
 Builds pinocchio_aba.cpp against the installed package (some minutes), with the package's own instruction set: Eigen's layout in
 memory would differ with another. Pinocchio's memory grows with the third power of the rates, 925 GB for 1023 bodies, of which its
@@ -15,7 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pinocchio
+try:
+    import pinocchio
+except ImportError:
+    sys.exit("pinocchio_aba: Pinocchio is not installed here; the head of this file says how")
 
 HERE = Path(__file__).resolve().parent
 LINKWORK = Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[1] / "target" / "release" / "linkwork")
@@ -45,7 +48,10 @@ def pinocchio_times(bodies):
 
 def linkwork_times():
     command = [LINKWORK, "bench", "algorithms", "--repeats", "1", "--json", "--quiet"]
-    told = json.loads(subprocess.run(command, env=ONE_THREAD, capture_output=True, text=True).stdout)
+    try:
+        told = json.loads(subprocess.run(command, env=ONE_THREAD, capture_output=True, text=True).stdout)
+    except (OSError, json.JSONDecodeError) as problem:
+        sys.exit(f"pinocchio_aba: {LINKWORK} bench algorithms: {problem}; `cargo build --release` makes it")
     wanted = "articulated bodies, tree of "
     found = {r["label"]: 1e3 * r["cpu_ms"]["median"] for r in told["results"]}
     return {int(label.removeprefix(wanted)): us for label, us in found.items() if label.startswith(wanted)}

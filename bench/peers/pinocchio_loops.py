@@ -1,7 +1,7 @@
 """Accelerations of scissor lifts, trees with loops, by Pinocchio's constrained dynamics: proximal, and low-complexity articulated bodies.
 
-    pip install pin
-    python pinocchio_loops.py [pairs ...]
+    python3 install.py && .cache/venv/bin/pip install pin
+    .cache/venv/bin/python pinocchio_loops.py [pairs ...]
 
 Microseconds of CPU, best of many; a call from Python costs about one. The lift of n pairs has 2n bars with hinges and n loops, each
 closed at a point (three rows, of which one is implied by the others, as in every flat linkage).
@@ -10,8 +10,11 @@ import os
 import sys
 import time
 
-import numpy as np
-import pinocchio as pin
+try:
+    import numpy as np
+    import pinocchio as pin
+except ImportError as problem:
+    sys.exit(f"pinocchio_loops: {problem}; the head of this file says how to install it")
 
 HALF, RISE = 0.5, 0.3  # a bar is from (-HALF, -RISE) to (HALF, RISE) or mirrored, about y
 

@@ -7,12 +7,20 @@
 import json
 import sys
 
-from mujoco_runner import Run
+try:
+    from mujoco_runner import Run
+except ImportError as problem:
+    sys.exit(f"slope: {problem}; `bench/peers/run --only crane,mujoco` installs it for bench/peers/.cache/venv/bin/python")
 
 MARKS = (1.5, 3.0)
 
-with open(sys.argv[1]) as file:
-    scene = json.load(file)
+if len(sys.argv) != 2:
+    sys.exit("slope: which scene? slope.py FILE.json, made by `peer-linkwork dump` (head of this file)")
+try:
+    with open(sys.argv[1]) as file:
+        scene = json.load(file)
+except (OSError, json.JSONDecodeError) as problem:
+    sys.exit(f"slope: {sys.argv[1]}: not a neutral scene: {problem}")
 for h in (1e-3, 5e-4, 2.5e-4):
     run = Run(scene | dict(h=h), dict(solref=f"{2 * h} 1", solimp="0.99 0.999 0.0001", integrator="implicitfast", cone="elliptic",
                                       impratio=100, iterations=200, tolerance=1e-12))

@@ -46,6 +46,11 @@ def stands(name, run):
     return cases.verdict(name, run).startswith(("holds", "sags"))
 
 
+def accurate_for_a_while(name, run):
+    """It met the reference motion and came apart later."""
+    return "motion_error_m" in run and cases.error(name, run) <= GOOD["motion"] and not stands(name, run)
+
+
 def as_good(name, run, ours):
     """Our cheapest run whose error is not larger by more than a tenth."""
     if not cases.comparable(name, run):
@@ -79,7 +84,8 @@ def in_ratios(name, runs):
     found = []
     for engine in cases.ENGINES:
         own = [r for r in runs if r["engine"] == engine]
-        near = [r for r in own if cases.comparable(name, r) and stands(name, r) and (equal_error_ratio(name, r, ours) or 0.0) < NEAR]
+        near = [r for r in own if (stands(name, r) or accurate_for_a_while(name, r)) and cases.comparable(name, r)
+                and (equal_error_ratio(name, r, ours) or 0.0) < NEAR]
         found += own[:1] + [best(name, own)] * bool(own) + (near if engine != "linkwork" else [])
     found += [as_good(name, r, ours) for r in found]
     return [r for k, r in enumerate(found) if r is not None and not any(r is other for other in found[:k])]
@@ -138,8 +144,7 @@ def section(name, results):
         if chosen is not None and chosen is not default:
             lines.append(row(name, chosen, "best", ours))
     if "pinocchio" in results:
-        ms = results["pinocchio"]["step_ms"]
-        lines.append(f"| pinocchio | forward dynamics alone, one call | {figure(ms)} | {results['pinocchio'].get('repeats', 1)} | {ratio(ms / mine(ours))} | – | – | – | – | – | – |")
+        lines.append(forward_dynamics(results["pinocchio"], ours))
     cut = [f"{r['engine']}, {r['label']}: {r['note']}, {figure(cases.cost(r))} ms a step, {until_then(name, r)}" for r in runs if cases.cut_off(r)]
     if cut:
         lines += ["", "Cut off: " + "; ".join(cut) + "."]
@@ -147,11 +152,20 @@ def section(name, results):
     if any(left.values()):
         lines += ["", "Settings not measured: " + ", ".join(f"{count} of {engine}" for engine, count in left.items() if count) + "."]
     now = {r["times"]["session"] for r in ours if "times" in r}
-    old = sorted({r["engine"] for r in in_ratios(name, runs) if r.get("times", {}).get("session") not in now})
+    old = sorted({r["engine"] for r in in_ratios(name, runs) if r.get("times", {}).get("session") not in now}
+                 | {"pinocchio" for r in [results.get("pinocchio", {})] if "step_ms" in r and r.get("session") not in now})
     if old or len(now) > 1:
         lines += ["", f"Not timed in the same run as Linkwork's default: {', '.join(old) or 'other settings of Linkwork'}; "
                   f"`bench/peers/run --only {name} --keep` times all anew."]
     return lines + ["", f"![work and precision of {name}](pictures/peers/{name}.svg)", ""]
+
+
+def forward_dynamics(found, ours):
+    label, none = "| pinocchio | forward dynamics alone, one call", " | –"
+    if "failed" in found:
+        return label + 8 * none + f" | did not run: {found['failed']} |"
+    ms = found["step_ms"]
+    return f"{label} | {figure(ms)} | {found['repeats']} | {ratio(ms / mine(ours))}" + 6 * none + " |"
 
 
 def until_then(name, run):
@@ -162,28 +176,33 @@ def until_then(name, run):
 
 def behind(stores):
     """What is faster than Linkwork at equal error, and what is faster by its defaults."""
-    at_equal_error, by_default = [], {}
+    at_equal_error, for_a_while, by_default = [], [], {}
     for name, results in stores:
         runs = [r for r in results.values() if "written" in r]
         ours = [r for r in runs if r["engine"] == "linkwork"]
         for engine in cases.ENGINES[1:]:
-            theirs = [r for r in runs if r["engine"] == engine and cases.comparable(name, r) and stands(name, r)]
-            found = [(equal_error_ratio(name, r, ours) or 0.0, r) for r in theirs]
+            theirs = [r for r in runs if r["engine"] == engine and cases.comparable(name, r)]
+            found = [(equal_error_ratio(name, r, ours) or 0.0, r) for r in theirs if stands(name, r) or accurate_for_a_while(name, r)]
             found = [(x, r) for x, r in found if x < 0.995]
+            for_a_while += [f"- {name}: {engine}, {r['label']}: {ratio(x) + ' of the time' if x else 'more accurate than any of our settings'}, "
+                            f"{figure(cases.error(name, r))} m; {cases.verdict(name, r)}" for x, r in found if not stands(name, r)]
+            found = [(x, r) for x, r in found if stands(name, r)]
             if found:
                 least, run = min(found, key=lambda pair: (pair[0] or 1.0, cases.cost_until(pair[1])))
-                times = f"{1 / least:.1f} times faster" if least else "more accurate than any of our settings"
+                times = f"{1 / least:.2f} times faster" if least else "more accurate than any of our settings"
                 at_equal_error.append(f"| {name} | {engine}, {run['label']} | {times} | {figure(cases.error(name, run))} | {cases.verdict(name, run)} |")
-            first = next((r for r in runs if r["engine"] == engine), None)
-            if first and cases.cost(first) < mine(ours):
+            first = next((r for r in results.values() if r["engine"] == engine and "label" in r), None)
+            if first and "written" in first and cases.cost(first) < mine(ours):
                 by_default.setdefault(name, []).append(
                     f"{engine} {ratio(cases.cost(first) / mine(ours))} of the time, {cases.verdict(name, first)}")
     lines = ["## Where Linkwork is behind", "", "At equal error (of each engine the setting that is ahead most, if it holds or sags):", ""]
     lines += ["| scene | engine | is | its error m | verdict |", "|" + " --- |" * 5] + at_equal_error
     if not at_equal_error:
         lines += ["| none | | | | |"]
+    lines += ["", "At equal error until the time of the reference motion, within 1 cm of it, but not to the end of the scene:", "", *(for_a_while or ["- none"])]
     lines += ["", "Faster with their defaults than Linkwork with its own, at whatever error:", ""]
-    return lines + [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()] + ["", "## Tables", ""]
+    faster = [f"- {name}: " + "; ".join(all_of_it) for name, all_of_it in by_default.items()]
+    return lines + (faster or ["- none"]) + ["", "## Tables", ""]
 
 
 def write(cache, root, machine, left_out):
@@ -208,7 +227,7 @@ def write(cache, root, machine, left_out):
     everything = [r for _, results in stores for r in results.values()]
     head = [
         BEGIN, "", f"Machine: {', '.join(sorted({r['machine'] for r in everything}))}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
-        f"Versions: {versions(everything)}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, x86-64-v3; "
+        f"Versions: {versions(everything)}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, one codegen unit, x86-64-v3, Rapier f32 with its eight lanes (simd8); "
         f"ODE as Debian builds it (double precision), its runner g++ {machine['gcc']} -O2 -march=x86-64-v3; MuJoCo and Pinocchio as their wheels come.", ""]
     if left_out:
         head += ["Could not be installed: " + "; ".join(f"{engine} ({why})" for engine, why in sorted(left_out.items())) + ".", ""]

@@ -7,6 +7,7 @@ import json
 import tempfile
 import types
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from test_tables import result, stored
@@ -73,6 +74,21 @@ class Times(unittest.TestCase):
         fake.call("take_times", list(fake.bench.results))
         self.assertEqual(fake.asked.count("ode"), 3)
 
+    def test_all_are_timed_anew_if_pinocchio_was_timed_in_another_run(self):
+        runs = [result("linkwork", "default", 1, 1e-9), result("ode", "quick step", 1, 9.0)]
+        fake = self.fake(*runs)
+        fake.call("take_times", list(fake.bench.results), ["pinocchio"])
+        self.assertEqual(fake.asked.count("linkwork"), 3)
+        fake.bench.results["pinocchio"] = dict(engine="pinocchio", session=7)
+        fake.call("take_times", ["linkwork: default", "ode: quick step"], ["pinocchio"])
+        self.assertEqual(fake.asked.count("linkwork"), 3)
+
+    def test_a_motion_that_cannot_be_measured_is_a_failure_and_no_figure(self):
+        fake = self.fake(result("linkwork", "default", 1, 1e-9))
+        fake.bench.path, fake.bench.reference, fake.bench.described = Path("scene.json"), None, {}
+        fake.bench.ask = lambda program, *rest: dict(failed="took far too long") if str(program).endswith("python") else dict(h=1)
+        self.assertEqual(fake.bench.write_down("ode", {}, 20.0), dict(failed="its motion could not be measured: took far too long"))
+
     def test_results_of_another_machine_version_or_shorter_time_are_dropped(self):
         runs = [result("linkwork", "default", 1, 1e-9), result("ode", "quick step", 1, 9.0, machine="another"),
                 result("mujoco", "default", 1, 9.0), result("rapier-f64", "default", 1, 9.0, "stopped after 3 of 9 steps"),
@@ -82,6 +98,22 @@ class Times(unittest.TestCase):
         said = fake.call("drop_old")
         self.assertEqual(list(fake.bench.results), ["linkwork: default", "rapier-f32: default"], said)
         self.assertIn("ode: quick step", said)
+
+
+class Words(unittest.TestCase):
+    def told(self, *words):
+        """What the command says when it stops before anything is measured."""
+        said = io.StringIO()
+        with unittest.mock.patch("sys.argv", ["run", *words]), contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            with self.assertRaises(SystemExit) as stopped:
+                command().main()
+        return f"{said.getvalue()} {stopped.exception.code}"
+
+    def test_wrong_words_are_told_with_what_there_is(self):
+        for words, said in [(["--only", "tree-127,bullet"], "no scene or engine called bullet\nscenes: tree-127"), (["--only", ","], "no name in it"),
+                            (["--only", ""], "no name in it"), (["--skip", "linkwork"], "cannot be left out"), (["--keep"], "goes with --only"),
+                            (["--only", "crane", "--skip", "crane"], "no scene is left"), (["--budget", "nan"], "--budget nan")]:
+            self.assertIn(said, self.told(*words), words)
 
 
 if __name__ == "__main__":

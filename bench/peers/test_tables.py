@@ -5,6 +5,7 @@ import re
 import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 import cases
 import install
@@ -70,6 +71,18 @@ class Choice(unittest.TestCase):
         self.assertEqual(chosen, {"linkwork: default", "linkwork: reduced", "ode: quick step", "ode: holds",
                                   "mujoco: default", "mujoco: ahead", "mujoco: best"})
 
+    def test_what_was_accurate_before_it_came_apart_is_told_apart(self):
+        scene = "tree-127"
+        ours = result("linkwork", "default", 2, 1e-3, scene=scene)
+        early = result("mujoco", "RK4", 1, 1e-4, "not finite at step 90", scene=scene)
+        text = "\n".join(tables.behind([(scene, stored(ours, early))]))
+        self.assertIn("| none |", text)
+        self.assertIn("- tree-127: mujoco, RK4: more accurate than any of our settings, 1.0e-4 m; explodes", text)
+        self.assertIn(early, tables.in_ratios(scene, [ours, early]))
+        late = result("mujoco", "RK4", 1, 1e-3, scene=scene)
+        text = "\n".join(tables.behind([(scene, stored(ours, late))]))
+        self.assertIn("| tree-127 | mujoco, RK4 | 2.00 times faster |", text)
+
     def test_whoever_leaves_the_range_of_numbers_explodes(self):
         for note in ("not finite at step 7", "step 7: not finite: MuJoCo reset itself", 'step 7: body "bar" would leave the range of numbers'):
             self.assertEqual(cases.verdict(self.scene, result("linkwork", "default", 1, 1e-9, note)), "explodes")
@@ -87,7 +100,7 @@ class Text(unittest.TestCase):
         ours, theirs = result("linkwork", "default", 1, 1e-9), result("ode", "quick step", 3, 9.0)
         text = "\n".join(tables.section("scissor-lift-10", stored(ours, theirs)))
         self.assertNotIn("Not timed in the same run", text)
-        self.assertIn("Settings not measured: 2 of linkwork, 7 of rapier-f64", text)
+        self.assertIn("Settings not measured: 2 of linkwork, 8 of rapier-f64", text)
         text = "\n".join(tables.section("scissor-lift-10", stored(ours, theirs | dict(times=theirs["times"] | dict(session=2)))))
         self.assertIn("Not timed in the same run as Linkwork's default: ode", text)
 
@@ -98,6 +111,11 @@ class Text(unittest.TestCase):
     def test_rows_have_as_many_cells_as_the_head(self):
         failed = dict(engine="mujoco", label="default", failed="no memory", machine="a machine", version="4")
         results = stored(result("linkwork", "default", 1, 1e-9), failed, result("ode", "quick step", 3, 9.0, SLOW))
+        results["pinocchio"] = dict(engine="pinocchio", failed="MemoryError", machine="a machine", version="4", session=1)
+        lines = [line for line in tables.section("scissor-lift-10", results) if line.startswith("|")]
+        self.assertEqual({line.count("|") for line in lines}, {12}, "\n".join(lines))
+        results["pinocchio"] = dict(engine="pinocchio", step_ms=0.1, repeats=30, machine="a machine", version="4", session=2)
+        self.assertIn("Not timed in the same run as Linkwork's default: pinocchio", "\n".join(tables.section("scissor-lift-10", results)))
         lines = [line for line in tables.section("scissor-lift-10", results) if line.startswith("|")]
         self.assertEqual({line.count("|") for line in lines}, {12}, "\n".join(lines))
 
@@ -118,6 +136,21 @@ class Text(unittest.TestCase):
             self.assertIn("Could not be installed: ode (apt-get not found).", text)
             self.assertIn("linkwork 1.2", text)
             self.assertEqual(text.count("### "), len(cases.SCENES))
+
+
+class Chart(unittest.TestCase):
+    def test_every_run_is_a_mark_and_what_came_apart_is_hollow(self):
+        runs = [result("linkwork", "default", 1, 1e-9), result("ode", "falls", 3, 9.0), result("ode", "a <b> & c", 30, 1e-4)]
+        with tempfile.TemporaryDirectory() as folder:
+            tables.chart("scissor-lift-10", stored(*runs), Path(folder) / "chart.svg")
+            drawn = ElementTree.parse(Path(folder) / "chart.svg").getroot()
+        titles = {mark[0].text: mark for mark in drawn.iter("{http://www.w3.org/2000/svg}circle") if len(mark)}
+        # 1 ms a step of 10 ms
+        self.assertEqual(set(titles), {"linkwork, default: 0.1 s/s, 1e-09, holds", "ode, falls: 0.3 s/s, 9, falls", "ode, a <b> & c: 3 s/s, 0.0001, holds"})
+        self.assertEqual([text for text, mark in titles.items() if mark.get("fill") == "none"], ["ode, falls: 0.3 s/s, 9, falls"])
+        x = lambda start: next(float(mark.get("cx")) for text, mark in titles.items() if text.startswith(start))
+        self.assertLess(x("linkwork"), x("ode, falls"))
+        self.assertLess(x("ode, falls"), x("ode, a"))
 
 
 class Fingerprint(unittest.TestCase):

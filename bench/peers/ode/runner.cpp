@@ -3,7 +3,7 @@
 //   runner --scene FILE.flat --method quick|direct --substeps N --iterations N --erp X --cfm X --budget S --until S --out FILE
 //   runner ... --steps N --repeats N
 //
-// FILE.flat is the neutral scene as plain numbers, written by the script `run`: see `flat` there.
+// FILE.flat is the neutral scene as plain numbers: see `flat` in scenes.py.
 #include <ode/ode.h>
 
 #include <algorithm>

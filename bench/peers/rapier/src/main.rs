@@ -1,8 +1,10 @@
 //! Rapier by the protocol of the peers; built twice, in double and in single precision.
 //!
-//! Settings: `iterations` (solver), `pgs` (inner iterations), `stabilization`, `substeps`, `multibody` (joints that form a tree in
-//! reduced coordinates, the others as impulses), `undamped` (multibodies without their default damping), `contact_frequency` (Hz),
-//! `coulomb` (friction at every point), `no_slop` (no error is allowed on purpose).
+//! Settings: `iterations` (solver), `substeps`, `multibody` (joints that form a tree in reduced coordinates, the others as impulses),
+//! `undamped` (multibodies without their default damping), `contact_frequency` (Hz),
+//! `no_slop` (no error is allowed on purpose), `warm_joints` (joints begin with the impulses of the step before).
+
+#![allow(clippy::unnecessary_cast)] // of f64 to `Real`, which is f32 in one of the two builds
 
 use neutral::{Engine, JointKind, Scene, Settings, Solid};
 use rapier::math::{Pose, Real, Rotation, Vector};
@@ -54,17 +56,12 @@ fn start(scene: &Scene, settings: &Settings) -> Result<Box<dyn Engine>, String> 
     let mut parameters = IntegrationParameters {
         dt: (scene.h / parts as f64) as Real,
         num_solver_iterations: settings.count("iterations", defaults.num_solver_iterations),
-        num_internal_pgs_iterations: settings.count("pgs", defaults.num_internal_pgs_iterations),
-        num_internal_stabilization_iterations: settings
-            .count("stabilization", defaults.num_internal_stabilization_iterations),
+        warmstart_joints: settings.is("warm_joints"),
         ..defaults
     };
     if let Some(frequency) = settings.number("contact_frequency") {
         parameters.contact_softness.natural_frequency = frequency as Real;
         parameters.static_contact_softness.natural_frequency = 2.0 * frequency as Real;
-    }
-    if settings.is("coulomb") {
-        parameters.friction_model = FrictionModel::Coulomb;
     }
     if settings.is("no_slop") {
         parameters.normalized_allowed_linear_error = 0.0;
