@@ -51,6 +51,7 @@ impl Collisions {
             finders.resize(parts, Finder::default());
         }
         finders.iter_mut().for_each(Finder::clear);
+        std::mem::swap(manifolds, &mut finders[0].manifolds);
         let mut work: Vec<(&mut [Pair], &mut Finder)> = Vec::new();
         match parts {
             1 => looks.look_at(pairs, &mut finders[0]),
@@ -60,16 +61,18 @@ impl Collisions {
             }
         }
         drop(work);
-        for (pairs, finder) in pairs.chunks_mut(size).zip(finders) {
-            let first = manifolds.len() as u32;
-            pairs.iter_mut().for_each(|p| p.first += first);
-            if first == 0 {
-                std::mem::swap(manifolds, &mut finder.manifolds);
-            } else {
+        std::mem::swap(manifolds, &mut finders[0].manifolds);
+        for (k, (pairs, finder)) in pairs.chunks_mut(size).zip(finders).enumerate() {
+            if k > 0 {
+                let first = manifolds.len() as u32;
+                pairs.iter_mut().for_each(|p| p.first += first);
                 manifolds.extend_from_slice(&finder.manifolds);
             }
             sensors.extend_from_slice(&finder.sensors);
         }
+        // while everything stands still this one is not used, and must not grow after that
+        old.clear();
+        old.reserve(manifolds.len());
         sensors.sort_unstable();
         sensors.dedup();
     }

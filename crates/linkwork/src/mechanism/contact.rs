@@ -131,6 +131,39 @@ impl Mechanism {
         if self.contact.in_tree {
             return self.kick_in_tree(h);
         }
+        self.kick_open(h);
+        if self.contact.swept {
+            self.close_swept_kick(h);
+        } else if self.bounded.is_empty() {
+            self.close_for_first_half(h);
+        } else {
+            self.open_bounded(h, h);
+        }
+        self.note_kick();
+    }
+
+    /// Kicks for a time in a pile. Its joints are closed together with its contacts there, so they stay open here unless bounded
+    /// rows must know what is left for them.
+    pub(crate) fn kick_in_pile(&mut self, h: f64) {
+        self.timer.resume();
+        self.kick_open(h);
+        if self.bounded.is_empty() {
+            self.impulse.fill(0.0);
+        } else {
+            self.open_bounded(h, h);
+        }
+        self.note_kick();
+    }
+
+    /// Closes the joints in the velocities after [`Mechanism::kick_in_pile`].
+    pub(crate) fn close_kick(&mut self, h: f64) {
+        if self.bounded.is_empty() {
+            self.close_for_first_half(h);
+            self.note_kick();
+        }
+    }
+
+    fn kick_open(&mut self, h: f64) {
         self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
         self.kick(if self.supported { h } else { 0.5 * h });
@@ -140,13 +173,9 @@ impl Mechanism {
             self.u[k].iter_mut().zip(push).for_each(|(e, x)| *e += h * x);
         }
         self.correction.fill(0.0);
-        if self.contact.swept {
-            self.close_swept_kick(h);
-        } else if self.bounded.is_empty() {
-            self.close_for_first_half(h);
-        } else {
-            self.open_bounded(h, h);
-        }
+    }
+
+    fn note_kick(&mut self) {
         self.contact.kicked.clone_from(&self.u);
         self.contact.kicked_impulse.clone_from(&self.impulse);
     }

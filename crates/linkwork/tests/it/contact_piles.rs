@@ -164,3 +164,32 @@ fn a_heavy_tank_is_not_pressed_into_its_light_treads() {
     assert!(half < 1e-3 && nearly_all < 3.5e-3 && deepest < 9e-3, "{half}, {nearly_all}, {deepest} m deep");
     assert!(run.worst_error < 1e-9, "joints open by {:e} m", run.worst_error);
 }
+
+/// A heap of rings that rests takes few of its substeps, the others being like them: contacts and joints must tell the forces of all.
+#[test]
+fn forces_of_a_resting_heap_balance_on_every_body() {
+    let mut run = Run::new(&registered("rings", &[("rings", 4.0), ("poles", 1.0)]), 1.0 / 60.0);
+    run.to(8.0);
+    let report = run.step();
+    assert!(report.contact_iterations < 8.0, "no substep was spared: {} sweeps", report.contact_iterations);
+    let world = &run.world;
+    let mut checked = 0;
+    for body in world.body_ids() {
+        let Some(mass) = world.mass(body) else { continue };
+        let mut force = world.gravity() * mass;
+        for contact in world.contacts() {
+            force += if contact.b == body { contact.force } else { DVec3::ZERO };
+            force -= if contact.a == body { contact.force } else { DVec3::ZERO };
+        }
+        for joint in world.joint_ids() {
+            let (a, b) = world.joint_bodies(joint).unwrap();
+            let held = world.reaction(joint).unwrap().wrench.force;
+            force += if b == Some(body) { held } else { DVec3::ZERO };
+            force -= if a == Some(body) { held } else { DVec3::ZERO };
+        }
+        let weight = mass * world.gravity().length();
+        assert!(force.length() < 1e-3 * weight, "{}: {force} N left of {weight} N", world.body_name(body).unwrap());
+        checked += 1;
+    }
+    assert_eq!(checked, 24);
+}

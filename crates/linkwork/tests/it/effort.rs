@@ -48,7 +48,7 @@ fn stages_add_up_to_the_time_of_a_step() {
         run.params.clock = Some(seconds);
         run.to(0.8);
         // of several attempts the best: others may be given the processor at any time
-        let mut best = 0.0_f64;
+        let (mut best, mut most_contact) = (0.0_f64, 0.0_f64);
         for _ in 0..5 {
             let (mut stages, mut contact) = (0.0, 0.0);
             let before = seconds();
@@ -59,9 +59,10 @@ fn stages_add_up_to_the_time_of_a_step() {
             }
             let elapsed = seconds() - before;
             assert!(stages <= elapsed, "{name}: {stages} of {elapsed} s");
-            assert!(contact > 0.1 * stages, "{name}: {contact} of {stages} s for contacts");
             best = best.max(stages / elapsed);
+            most_contact = most_contact.max(contact / stages);
         }
+        assert!(most_contact > 0.1, "{name}: contacts take {most_contact} of the stages");
         assert!(best > 0.6, "{name}: stages are {best} of the time");
     }
 }

@@ -322,10 +322,11 @@ impl Batches {
         moved.to_array().into_iter().fold(0.0, f64::max)
     }
 
-    /// Ends a substep.
-    pub fn end(&mut self) {
+    /// Ends as many substeps with the same impulses.
+    pub fn end(&mut self, times: f64) {
+        let times = f64x4::splat(times);
         for p in self.points_in_use() {
-            (0..3).for_each(|r| p.total[r] += p.impulse[r]);
+            (0..3).for_each(|r| p.total[r] = p.impulse[r].mul_add(times, p.total[r]));
         }
     }
 }

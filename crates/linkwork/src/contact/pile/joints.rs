@@ -20,6 +20,14 @@ struct Four {
     total: u32,
 }
 
+impl Four {
+    /// Where the impulses of its rows are.
+    fn totals(&self) -> std::ops::Range<usize> {
+        let rows = self.total - self.drift;
+        self.total as usize..(self.total + rows) as usize
+    }
+}
+
 pub(super) struct Single {
     pub mechanism: u32,
     pub first_body: u32,
@@ -34,6 +42,8 @@ pub(super) struct Joints {
     singles: Vec<Single>,
     lanes: Vec<f64x4>,
     single_totals: Vec<f64>,
+    marked: Vec<f64x4>,
+    marked_singles: Vec<f64>,
     u: Vec<[f64x4; 6]>,
     rhs: Vec<f64x4>,
     alone: Vec<Hat>,
@@ -151,11 +161,33 @@ impl Joints {
         }
     }
 
+    /// Remembers the impulses so far.
+    pub fn mark(&mut self) {
+        self.marked.clear();
+        for four in &self.fours {
+            self.marked.extend_from_slice(&self.lanes[four.totals()]);
+        }
+        self.marked_singles.clone_from(&self.single_totals);
+    }
+
+    /// Gives what was given since then some times more.
+    pub fn repeat(&mut self, times: f64) {
+        let (Joints { fours, lanes, marked, .. }, many) = (&mut *self, f64x4::splat(times));
+        let mut marked = marked.iter();
+        for four in fours {
+            for (total, before) in lanes[four.totals()].iter_mut().zip(&mut marked) {
+                *total += many * (*total - *before);
+            }
+        }
+        for (total, before) in self.single_totals.iter_mut().zip(&self.marked_singles) {
+            *total += times * (*total - before);
+        }
+    }
+
     pub fn each_total(&self, mut visit: impl FnMut(u32, u32, &[f64])) {
         let mut one = Vec::new();
         for four in &self.fours {
-            let rows = (four.total - four.drift) as usize;
-            let total = &self.lanes[four.total as usize..four.total as usize + rows];
+            let total = &self.lanes[four.totals()];
             for l in 0..four.count {
                 one.clear();
                 one.extend(total.iter().map(|t| t.to_array()[l]));

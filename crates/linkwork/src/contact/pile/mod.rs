@@ -46,6 +46,8 @@ const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
 const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
+/// A substep that moves nothing farther than this against where it was going anyway, m, is like the ones after it.
+const STEADY: f64 = 1e-7;
 /// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
 const TOLERANCE: f64 = 3e-6;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
@@ -133,6 +135,11 @@ pub(super) fn widen(u: &Hat) -> Wide {
     [u[0], u[1], u[2], 0.0, u[3], u[4], u[5], 0.0]
 }
 
+fn change(before: &Hat, after: &Hat) -> Wide {
+    let (before, after) = (widen(before), widen(after));
+    std::array::from_fn(|k| after[k] - before[k])
+}
+
 pub(super) fn narrow(u: &Wide) -> Hat {
     [u[0], u[1], u[2], u[4], u[5], u[6]]
 }
@@ -153,7 +160,7 @@ impl Pile {
     pub fn add_body(&mut self, frame: Frame, before: &Hat, kicked: &Hat) -> u32 {
         self.frames.push(frame);
         self.u.push(widen(before));
-        self.kick.push(std::array::from_fn(|k| widen(kicked)[k] - widen(before)[k]));
+        self.kick.push(change(before, kicked));
         self.way.push([0.0; 8]);
         self.frames.len() as u32 - 1
     }
@@ -232,11 +239,25 @@ impl Pile {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
+        for (k, first) in self.through.mechanisms() {
+            // the others are closed in every substep
+            let mechanism = &mut *mechanisms[k as usize];
+            mechanism.close_kick(h);
+            for b in 0..mechanism.movable_bodies().len() {
+                let (before, kicked) = mechanism.kick_of(b);
+                self.kick[first as usize + b] = change(before, kicked);
+            }
+        }
         self.through.open(mechanisms, &self.u, &self.kick, n);
         for b in &mut self.bounded {
             b.mobility = b.through.map_or(b.mobility, |row| self.through.mobility(row));
         }
+        let may_repeat = !shocks && self.through.is_empty();
+        let mut was_steady = false;
         for substep in 0..self.effort.substeps {
+            if was_steady {
+                self.joints.mark();
+            }
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
@@ -245,7 +266,7 @@ impl Pile {
             self.through.start(&mut self.u, &self.way, elapsed);
             self.start_bounded();
             self.joints.project(mechanisms, &mut self.u);
-            outcome.sweeps += self.stage(mechanisms, h_s, true).0;
+            let (pushes, pushed) = self.stage(mechanisms, h_s, true);
             if shocks {
                 self.propagate_shocks(mechanisms);
             }
@@ -257,14 +278,31 @@ impl Pile {
             if shocks {
                 self.propagate_shocks(mechanisms);
             }
-            outcome.sweeps += sweeps;
+            outcome.sweeps += pushes + sweeps;
             outcome.residual = residual;
-            self.batches.end();
+            self.batches.end(1.0);
             self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
+            let is_steady = may_repeat && (pushes, sweeps) == (1, 1) && pushed.max(residual) * h_s < STEADY;
+            if is_steady && was_steady {
+                self.repeat(self.effort.substeps - 1 - substep, h_s);
+                break;
+            }
+            was_steady = is_steady;
         }
         self.through.close(mechanisms, &mut self.u, &mut self.way, h);
         outcome
+    }
+
+    /// Takes the last substep some times more.
+    fn repeat(&mut self, times: u32, h_s: f64) {
+        let times = f64::from(times);
+        for (way, u) in self.way.iter_mut().zip(&self.u) {
+            (0..8).for_each(|s| way[s] += times * h_s * u[s]);
+        }
+        self.batches.end(times);
+        self.joints.repeat(times);
+        self.bounded.iter_mut().for_each(|b| b.total += times * b.impulse);
     }
 
     /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.

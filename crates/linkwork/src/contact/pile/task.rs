@@ -157,7 +157,7 @@ impl Tasks<'_> {
     fn kick(&self, task: &mut Task) {
         let Tasks { world, params, .. } = *self;
         let many = task.bodies() > MANY;
-        for_each(&mut task.mechanisms, many, |_, m| m.kick_in_contact(params.dt));
+        for_each(&mut task.mechanisms, many, |_, m| m.kick_in_pile(params.dt));
         for &k in &task.island.free {
             let mut state = Free::new(world.bodies, self.free[k as usize]);
             state.kick(world.bodies, world.gravity, params.dt);

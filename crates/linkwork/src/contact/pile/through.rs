@@ -223,6 +223,11 @@ impl Throughs {
         });
     }
 
+    /// The mechanisms, with the first body of each.
+    pub fn mechanisms(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.throughs.iter().map(|t| (t.mechanism, t.first_body))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.throughs.is_empty()
     }
