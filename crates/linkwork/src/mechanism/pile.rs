@@ -183,9 +183,11 @@ impl Mechanism {
         (self.pose[k].x, self.linear.whitening[k], self.inertia[k].inv_sqrt_mass)
     }
 
-    /// Velocities of body `k` (local) before and after the kick.
+    /// Velocities of body `k` (local) before and after what substeps share of the kick. What was free has half of its kick before
+    /// it moves, as everywhere else, and shares nothing.
     pub(crate) fn kick_of(&self, k: usize) -> (&Hat, &Hat) {
-        (&self.u_start[k], &self.contact.kicked[k])
+        let kicked = &self.contact.kicked[k];
+        (if self.supported { &self.u_start[k] } else { kicked }, kicked)
     }
 
     /// Brings velocities back to the joints; returns the impulses of their rows.

@@ -1,7 +1,7 @@
 //! Contacts in batches of four that share no body, one to a lane.
 
 use super::lanes::{Against, Pair, Vector, dot, in_lanes, with_fourth};
-use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, Wide};
+use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, STEADY, Wide};
 use crate::collide::Manifold;
 use glam::DVec3;
 use wide::f64x4;
@@ -320,6 +320,22 @@ impl Batches {
             pair.scatter(u, lanes, &against);
         }
         moved.to_array().into_iter().fold(0.0, f64::max)
+    }
+
+    /// Whether all points that do not press stay apart for a time, if bodies go on as they do a time after the step began.
+    pub fn touch_nothing_else(&self, u: &[Wide], way: &[Wide], elapsed: f64, time: f64) -> bool {
+        let (elapsed, time) = (f64x4::splat(elapsed), f64x4::splat(time));
+        let (none, band) = (f64x4::splat(-STEADY), f64x4::splat(DEAD_BAND));
+        self.batches.iter().all(|batch| {
+            let pair = &batch.pair;
+            let [moves, moved] = [u, way].map(|list| pair.against(&pair.gather(list)));
+            self.points[batch.range()].iter().all(|point| {
+                let nearer = (point.rate(0, pair, &moves) + point.drift[0]) * time;
+                let gap = point.gap + point.rate(0, pair, &moved) + point.drift[0] * elapsed;
+                let presses = point.impulse[0].simd_gt(f64x4::splat(0.0));
+                (presses | nearer.simd_gt(none) | (gap + nearer).simd_gt(band)).all()
+            })
+        })
     }
 
     /// Ends as many substeps with the same impulses.

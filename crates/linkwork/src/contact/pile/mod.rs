@@ -46,7 +46,7 @@ const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
 const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
-/// A substep that moves nothing farther than this against where it was going anyway, m, is like the ones after it.
+/// How far what is left out may move anything, m, where the substeps that remain are taken to be like the last.
 const STEADY: f64 = 1e-7;
 /// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
 const TOLERANCE: f64 = 3e-6;
@@ -114,6 +114,8 @@ pub(super) struct Pile {
     u: Vec<Wide>,
     kick: Vec<Wide>,
     way: Vec<Wide>,
+    /// Velocities before a substep.
+    before: Vec<Wide>,
     batches: Batches,
     joints: Joints,
     through: Throughs,
@@ -245,6 +247,7 @@ impl Pile {
             mechanism.close_kick(h);
             for b in 0..mechanism.movable_bodies().len() {
                 let (before, kicked) = mechanism.kick_of(b);
+                self.u[first as usize + b] = widen(before);
                 self.kick[first as usize + b] = change(before, kicked);
             }
         }
@@ -257,6 +260,7 @@ impl Pile {
         for substep in 0..self.effort.substeps {
             if was_steady {
                 self.joints.mark();
+                self.before.clone_from(&self.u);
             }
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
@@ -284,8 +288,9 @@ impl Pile {
             self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
             let is_steady = may_repeat && (pushes, sweeps) == (1, 1) && pushed.max(residual) * h_s < STEADY;
-            if is_steady && was_steady {
-                self.repeat(self.effort.substeps - 1 - substep, h_s);
+            let left = f64::from(self.effort.substeps - 1 - substep);
+            if is_steady && was_steady && self.would_go_on(elapsed + h_s, left * h_s) {
+                self.repeat(left, h_s);
                 break;
             }
             was_steady = is_steady;
@@ -294,9 +299,20 @@ impl Pile {
         outcome
     }
 
+    /// Whether velocities stayed the same in the last substep, which ended a time after the step began, and nothing else comes to
+    /// touch within another.
+    fn would_go_on(&self, elapsed: f64, time: f64) -> bool {
+        let is_same = |((u, before), frame): ((&Wide, &Wide), &Frame)| {
+            // of points as far from the centre of mass as the radius of gyration
+            let change = (0..8).map(|s| (u[s] - before[s]).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
+            change * time < STEADY
+        };
+        self.u.iter().zip(&self.before).zip(&self.frames).all(is_same)
+            && self.batches.touch_nothing_else(&self.u, &self.way, elapsed, time)
+    }
+
     /// Takes the last substep some times more.
-    fn repeat(&mut self, times: u32, h_s: f64) {
-        let times = f64::from(times);
+    fn repeat(&mut self, times: f64, h_s: f64) {
         for (way, u) in self.way.iter_mut().zip(&self.u) {
             (0..8).for_each(|s| way[s] += times * h_s * u[s]);
         }

@@ -181,7 +181,9 @@ impl Tasks<'_> {
             }
         }
         for state in &island.swept.states {
-            pile.add_body(state.frame(), &state.before(world.bodies), &state.kicked);
+            // as mechanisms do: see `kick_of`
+            let before = if state.supported { state.before(world.bodies) } else { state.kicked };
+            pile.add_body(state.frame(), &before, &state.kicked);
         }
         let report = &mut island.swept.report;
         for &m in &island.manifolds {
