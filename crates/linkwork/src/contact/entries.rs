@@ -6,6 +6,7 @@ use super::solve::aim;
 use super::{ContactReport, Contacts, Island, NONE};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::rows::Row;
+use crate::math::length;
 use crate::mechanism::Mechanism;
 use crate::world::World;
 use glam::DVec3;
@@ -192,7 +193,7 @@ impl Contacts {
                 let (entry, rows) = (&mut island.problem.entries[k], &island.rows[k]);
                 let old = entry.b;
                 entry.b = self.contact_velocity(world, mechanisms, manifold, rows);
-                let slip = manifold.material.friction * old[1].hypot(old[2]);
+                let slip = manifold.material.friction * length(old[1], old[2]);
                 aim(entry, world, manifold, point, rows, point.gap + self.shift(manifold), h, island.rigid);
                 entry.slip = slip;
                 if !island.rigid {

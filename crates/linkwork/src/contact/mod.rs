@@ -31,6 +31,7 @@ pub(crate) use quiet::Resting;
 use crate::collide::{Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
+use crate::math::length;
 use crate::mechanism::{Advance, Mechanism};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
@@ -166,7 +167,10 @@ pub(crate) struct Contacts {
     local: Vec<u32>,
     parent: Vec<u32>,
     island_of: Vec<u32>,
-    islands: Vec<Island>,
+    #[allow(clippy::vec_box, reason = "they are lent out, and large")]
+    islands: Vec<Box<Island>>,
+    #[allow(clippy::vec_box, reason = "the same")]
+    vacant: Vec<Box<Island>>,
     count: usize,
     states: Vec<Free>,
     first_coordinate: Vec<u32>,
@@ -306,7 +310,7 @@ impl Contacts {
         if self.island_of[root] == NONE {
             self.island_of[root] = self.count as u32;
             if self.count == self.islands.len() {
-                self.islands.push(Island::default());
+                self.islands.push(Box::default());
             }
             let island = &mut self.islands[self.count];
             island.mechanisms.clear();
@@ -316,6 +320,16 @@ impl Contacts {
             self.count += 1;
         }
         self.island_of[root] as usize
+    }
+
+    /// An island to work on; an empty one stands for it until it is given back.
+    fn lend(&mut self, k: usize) -> Box<Island> {
+        let vacant = self.vacant.pop().unwrap_or_default();
+        std::mem::replace(&mut self.islands[k], vacant)
+    }
+
+    fn give_back(&mut self, k: usize, island: Box<Island>) {
+        self.vacant.push(std::mem::replace(&mut self.islands[k], island));
     }
 
     /// Whether mechanism `k` touches something or is pushed by particles.
@@ -356,7 +370,7 @@ impl Contacts {
         others.sort_unstable();
         let mut piles = Vec::new();
         for k in others {
-            let mut island = std::mem::take(&mut self.islands[k]);
+            let mut island = self.lend(k);
             island.calm = island.plan == Plan::Calm && {
                 let mut members = pile::members_of(mechanisms, &island.mechanisms);
                 self.is_pile(&mut island, &world.seen(), &mut members, free, params.dt)
@@ -372,7 +386,7 @@ impl Contacts {
             if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
                 world.resting.note_calm(slot, outcome != Attempt::NeedsSweeps);
             }
-            self.islands[k] = island;
+            self.give_back(k, island);
         }
         let left = self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
         debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
@@ -576,8 +590,8 @@ impl Contacts {
                         let spring = entry.stiffness * h / (h + relaxation(&manifold));
                         let m = [1, 2].map(|s| entry.start[s] - spring * entry.velocity[s]);
                         let Law::Cone(mu) = entry.law else { continue };
-                        let (length, most) = (m[0].hypot(m[1]), mu * entry.impulse[0]);
-                        let scale = if length > most { most / length } else { 1.0 };
+                        let (across, most) = (length(m[0], m[1]), mu * entry.impulse[0]);
+                        let scale = if across > most { most / across } else { 1.0 };
                         m.map(|x| scale * x)
                     }
                 };

@@ -27,7 +27,7 @@ impl Contacts {
             }
         }
         for k in 0..self.count {
-            let mut island = std::mem::take(&mut self.islands[k]);
+            let mut island = self.lend(k);
             island.collect_bodies(mechanisms, free);
             let driven = |slot: u32| {
                 let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
@@ -41,7 +41,7 @@ impl Contacts {
             if !island.asleep {
                 world.wake_sleepers(&island.bodies);
             }
-            self.islands[k] = island;
+            self.give_back(k, island);
         }
         for (k, mechanism) in mechanisms.iter().enumerate() {
             active.mechanisms[k] &= !world.all_asleep(mechanism.movable_bodies());

@@ -7,7 +7,7 @@
 use super::cone;
 use super::newton::Newton;
 use super::problem::{Entry, Law, Problem};
-use crate::math::max_abs;
+use crate::math::{length, max_abs};
 
 const MOST_ROUNDS: u32 = 60;
 const MOST_ITERATIONS: u32 = 20;
@@ -114,7 +114,7 @@ pub(super) fn solve(
                 _ => (e.impulse, 1.0 / (softness * hardness(e) * work.mobility[k])),
             };
             let slip = match e.law {
-                Law::Cone(mu) if correct => mu * e.velocity[1].hypot(e.velocity[2]),
+                Law::Cone(mu) if correct => mu * length(e.velocity[1], e.velocity[2]),
                 _ => 0.0,
             };
             e.target = work.target[k] - slip;
@@ -208,7 +208,7 @@ fn residual_of(e: &Entry, w: f64, target: f64, lagged: bool) -> f64 {
     let y = e.impulse.map(|p| w * p);
     match e.law {
         Law::Cone(mu) if e.compliance > 0.0 => {
-            let slip = if lagged { 0.0 } else { mu * v[1].hypot(v[2]) };
+            let slip = if lagged { 0.0 } else { mu * length(v[1], v[2]) };
             let k = 1.0 / e.compliance;
             let p = cone::project(&[-k * (v[0] + slip), e.start[1] - k * v[1], e.start[2] - k * v[2]], mu);
             w / (1.0 + k * w) * max_abs((0..3).map(|s| e.impulse[s] - p[s]))
@@ -221,9 +221,9 @@ fn residual_of(e: &Entry, w: f64, target: f64, lagged: bool) -> f64 {
             let normal = v[0].min(y[0]).abs();
             let bound = mu * y[0].max(0.0);
             let (a, b) = (y[1] - v[1], y[2] - v[2]);
-            let length = a.hypot(b);
-            let scale = if length > bound { bound / length } else { 1.0 };
-            max_abs([normal, (y[1] - scale * a).hypot(y[2] - scale * b)])
+            let along = length(a, b);
+            let scale = if along > bound { bound / along } else { 1.0 };
+            max_abs([normal, length(y[1] - scale * a, y[2] - scale * b)])
         }
         Law::Joint(rows) => max_abs((0..usize::from(rows)).map(|r| v[r] + e.compliance * e.impulse[r])),
         Law::Bounds(lo, hi) => y[0] - (y[0] - v[0] - e.compliance * e.impulse[0]).clamp(w * lo, w * hi),

@@ -9,6 +9,7 @@ use super::rolling::bound_rolling;
 use super::{ContactReport, Contacts, Island, complementarity, rigid};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::rows::Row;
+use crate::math::length;
 use crate::mechanism::Mechanism;
 use crate::params::ContactSolver;
 use crate::world::World;
@@ -279,7 +280,7 @@ fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
     let mut largest = 0.0_f64;
     for (entry, slip) in problem.entries.iter_mut().zip(slips) {
         let Law::Cone(mu) = entry.law else { continue };
-        let new = if entry.impulse[0] > 0.0 { mu * entry.velocity[1].hypot(entry.velocity[2]) } else { *slip };
+        let new = if entry.impulse[0] > 0.0 { mu * length(entry.velocity[1], entry.velocity[2]) } else { *slip };
         largest = largest.max((new - *slip).abs());
         entry.target += *slip - new;
         *slip = new;

@@ -151,7 +151,7 @@ impl Contacts {
         }
         self.number_bodies(piles, mechanisms);
         let pile_of = self.pile_of(piles, mechanisms.len());
-        let mut islands: Vec<Island> = piles.iter().map(|&k| std::mem::take(&mut self.islands[k])).collect();
+        let mut islands: Vec<_> = piles.iter().map(|&k| self.lend(k)).collect();
         let mut tasks: Vec<Task> = islands.iter_mut().map(|island| Task { island, mechanisms: Vec::new() }).collect();
         for (mechanism, pile) in mechanisms.iter_mut().zip(&pile_of).filter(|(_, p)| **p != NONE) {
             tasks[*pile as usize].mechanisms.push(mechanism);
@@ -196,7 +196,7 @@ impl Contacts {
                     }
                 }
             }
-            self.islands[k] = island;
+            self.give_back(k, island);
         }
         others
     }
