@@ -15,7 +15,7 @@
 
 use super::implicit::{Grip, Hold};
 use super::matrix::BlockMatrix;
-use super::press::Press;
+use super::press::{Press, on_riders};
 use super::rider::Riders;
 use crate::linalg::Factor;
 use glam::{DMat3, DVec3};
@@ -44,7 +44,7 @@ impl Left {
     fn of(hold: &Hold) -> Left {
         match hold {
             Hold::Free => Left::All,
-            Hold::Contact { normal, grip: Grip::Slip(_) | Grip::Drag(_), .. } => Left::Along(*normal),
+            Hold::Contact { normal, grip: Grip::Drag(_), .. } => Left::Along(*normal),
             _ => Left::Nothing,
         }
     }
@@ -119,22 +119,18 @@ fn changes(base: &Base, holds: &[Hold], presses: &[Press]) -> Option<Vec<Change>
         }
     }
     for (was, is) in base.presses.iter().zip(presses) {
-        if (was.active, was.sticks) == (is.active, is.sticks) {
-            continue;
-        }
-        for (press, sign) in [(was, -1.0), (is, 1.0)] {
-            let mut grow = |d: DVec3| {
-                all.push(Change::Grown(
-                    (0..3).map(|k| (press.who[k], d * press.weight[k])).collect(),
-                    sign * press.kappa,
-                ));
-            };
-            match (press.active, press.sticks) {
-                (false, _) => {}
-                (true, false) => grow(press.normal),
-                (true, true) => DMat3::IDENTITY.to_cols_array_2d().iter().for_each(|c| grow((*c).into())),
+        let along = |press: &Press| match (press.active, press.grip) {
+            (false, _) => 0.0,
+            (true, Grip::Stick) => press.kappa,
+            (true, Grip::Drag(drag)) => drag,
+        };
+        let mut grow = |d: DVec3, size: f64| {
+            if size != 0.0 {
+                all.push(Change::Grown((0..3).map(|k| (is.who[k], d * is.weight[k])).collect(), size));
             }
-        }
+        };
+        grow(is.normal, is.kappa * (f64::from(u8::from(is.active)) - f64::from(u8::from(was.active))));
+        tangents(is.normal).into_iter().for_each(|t| grow(t, along(is) - along(was)));
     }
     (all.len() <= MOST_COLUMNS).then_some(all)
 }
@@ -308,7 +304,7 @@ impl Border {
                 self.fields[i].push((place(k) + c, motion));
             }
         }
-        for press in presses.iter().filter(|p| p.active) {
+        for press in on_riders(presses, holds) {
             let Some((k, lever)) = press.rider else { continue };
             for (c, motion) in riders.point_motions(k, lever).enumerate() {
                 let (column, resisted) = (place(k) + c, press.resist(motion));
@@ -412,7 +408,7 @@ fn eliminate(a: &mut [Vec<f64>], x: &mut [f64]) {
         for (i, line) in below.iter_mut().enumerate() {
             let part = line[k] / top[k];
             if part != 0.0 {
-                (k..n).for_each(|j| line[j] -= part * top[j]);
+                line[k..].iter_mut().zip(&top[k..]).for_each(|(l, t)| *l -= part * t);
                 x[k + 1 + i] -= part * x[k];
             }
         }

@@ -360,8 +360,7 @@ impl<'a> Answers<'a> {
 
     /// Lets bodies that riders touch or are held by ride as well, and takes what is held out of their coordinates.
     fn hold(&mut self, world: &World, around: &mut Surroundings, units: &mut Units, state: &SystemState) {
-        // where particles only touch bodies, what is soft between them forgives a guess
-        let Some(holding) = self.holding.filter(|_| !units.riders.is_empty() && !state.anchors.is_empty()) else {
+        let Some(holding) = self.holding.filter(|_| !units.riders.is_empty()) else {
             (units.bound, units.clusters) = around.riders.bind(&[]);
             return;
         };

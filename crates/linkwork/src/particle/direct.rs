@@ -188,7 +188,7 @@ impl Layout {
             // what S takes away
             block += match &holds[i] {
                 Hold::Free => DMat3::ZERO,
-                Hold::Contact { grip: Grip::Slip(_) | Grip::Drag(_), normal, .. } => {
+                Hold::Contact { grip: Grip::Drag(_), normal, .. } => {
                     outer(*normal, *normal) * matrix.diagonal[i].col(0).x
                 }
                 _ => DMat3::IDENTITY,
@@ -214,7 +214,7 @@ impl Layout {
 fn left_free(hold: &Hold) -> Option<DMat3> {
     match hold {
         Hold::Free => None,
-        Hold::Contact { grip: Grip::Slip(_) | Grip::Drag(_), normal, .. } => {
+        Hold::Contact { grip: Grip::Drag(_), normal, .. } => {
             Some(DMat3::IDENTITY - super::force::outer(*normal, *normal))
         }
         _ => Some(DMat3::ZERO),

@@ -18,8 +18,8 @@
 //! with diagonal blocks, or a block factorisation where that is cheap or the iteration does not get there.
 //!
 //! Which contacts hold is found by trying: solve, let go of those that pull, take those that would be passed, again.
-//! A contact that holds also sticks, in the same solve, unless that takes more than μ times its impulse; then it slides and
-//! feels that much. Hard constraints are closed after the
+//! A contact that holds also sticks, in the same solve, unless that takes more than μ times its impulse; then it slides, and
+//! friction is a part of the matrix that takes about as much. Hard constraints are closed after the
 //! solve, which until then keeps to their directions by projected conjugate gradients.
 
 use super::coarse::Coarse;
@@ -28,7 +28,7 @@ use super::force::{Force, outer};
 use super::matrix::BlockMatrix;
 use super::multipliers::Answer;
 use super::packed::Packed;
-use super::press::Press;
+use super::press::{Press, on_riders};
 use super::rider::{Lever, Riders};
 use super::solid::Solid;
 use super::solve::{ACCURACY, follow_holds, note_impulses, solve};
@@ -36,6 +36,7 @@ use super::way::{resist_turning, turn_levers};
 use super::{Motion, ParticleReport, ParticleSystem};
 use crate::collide::parry::Bounds;
 use glam::{DMat3, DVec3};
+use std::collections::HashMap;
 
 /// A particle fixed to a body.
 #[derive(Clone, Copy, Debug)]
@@ -89,28 +90,20 @@ pub(super) enum Hold {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Grip {
     Stick,
-    /// Slides on a solid that answers; friction gives this impulse.
-    Slip(DVec3),
-    /// Slides on a solid that does not; friction is this times the velocity of sliding, kg, which no guess can turn round.
+    /// Slides; friction is this times the velocity of sliding, kg, which no guess can turn round.
     Drag(f64),
 }
 
 impl Hold {
-    /// Impulse of friction on a particle that slides.
-    pub fn friction(&self) -> DVec3 {
-        match self {
-            Hold::Contact { grip: Grip::Slip(friction), .. } => *friction,
-            _ => DVec3::ZERO,
-        }
-    }
-
     /// Puts friction that grows with sliding into the system of the step, or takes it out with the sign −1.
     fn enter(&self, i: usize, matrix: &mut BlockMatrix, right: &mut [DVec3], sign: f64) {
-        right[i] += self.friction() * sign;
-        if let Hold::Contact { grip: Grip::Drag(drag), normal, given, .. } = self {
+        if let Hold::Contact { grip: Grip::Drag(drag), normal, given, rider, .. } = self {
             let drag = drag * sign;
             matrix.diagonal[i] += (DMat3::IDENTITY - outer(*normal, *normal)) * drag;
-            right[i] += (*given - *normal * normal.dot(*given)) * drag;
+            // how fast a body moves that answers is not known before (press.rs, `on_riders`)
+            if rider.is_none() {
+                right[i] += (*given - *normal * normal.dot(*given)) * drag;
+            }
         }
     }
 }
@@ -120,6 +113,13 @@ impl Hold {
 pub(super) struct Held {
     solid: u32,
     drag: f64,
+}
+
+/// What is remembered of contacts: by particle, and by solid and face the drag of faces that slid.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    particles: Vec<Held>,
+    pub faces: HashMap<(u32, [usize; 3]), f64>,
 }
 
 /// Working memory and what is remembered from step to step.
@@ -132,14 +132,16 @@ pub(super) struct Implicit {
     /// The matrix without what holds take away, for the preconditioner.
     pub held_matrix: BlockMatrix,
     pub packed: Packed,
+    /// What a particle alone resists a change of its velocity with, kg, contacts and friction apart: these are measured by it.
+    pub resistance: Vec<DMat3>,
     /// Faces of cloth that solids may press.
     pub presses: Vec<Press>,
     /// Contacts that were let go in this step, by particle.
     pub let_go: Vec<bool>,
     /// The drag that sliding contacts were last found to have, by particle, kg.
     pub drags: Vec<f64>,
-    /// Contacts that held at the end of the last step, by particle.
-    pub held: Vec<Held>,
+    /// Contacts that held at the end of the last step.
+    pub held: Memory,
 }
 
 impl Clone for Implicit {
@@ -167,16 +169,17 @@ const STICKY: f64 = 100.0;
 const FASTEST_RECOVERY: f64 = 2.0;
 
 impl Implicit {
-    /// A v, with the velocities of riders that press on faces.
-    pub fn product(&self, v: &[DVec3], riders: &Riders) -> Vec<DVec3> {
+    /// A v, with the velocities of riders that press on faces or rub particles.
+    pub fn product(&self, v: &[DVec3], holds: &[Hold], riders: &Riders) -> Vec<DVec3> {
         let mut product = vec![DVec3::ZERO; v.len()];
         self.matrix.multiply(v, &mut product);
-        if self.presses.iter().any(|p| p.active && p.rider.is_some()) {
-            let bodies = riders.velocities();
-            for p in self.presses.iter().filter(|p| p.active) {
-                let body = p.resist(p.of_body(&bodies));
-                (0..3).for_each(|i| product[p.who[i]] -= body * p.weight[i]);
-            }
+        if riders.bodies.is_empty() {
+            return product;
+        }
+        let bodies = riders.velocities();
+        for p in on_riders(&self.presses, holds) {
+            let body = p.resist(p.of_body(&bodies));
+            (0..3).for_each(|i| product[p.who[i]] -= body * p.weight[i]);
         }
         product
     }
@@ -188,13 +191,18 @@ impl Implicit {
         let mut changed = 0;
         for p in &mut self.presses {
             let next = p.next(v, &bodies);
-            if next == (p.active, p.sticks, p.friction) || p.active && !solved {
+            if next == (p.active, p.grip) || p.active && !solved {
+                continue;
+            }
+            p.drag = if let (true, Grip::Drag(drag)) = next { drag } else { 0.0 };
+            if let (true, Grip::Drag(_), (true, Grip::Drag(_))) = (p.active, p.grip, next) {
+                // goes into the matrix when that is set up anew
                 continue;
             }
             if p.active {
                 p.enter(&mut self.matrix, &mut self.right, -1.0);
             }
-            (p.active, p.sticks, p.friction) = next;
+            (p.active, p.grip) = next;
             if p.active {
                 p.enter(&mut self.matrix, &mut self.right, 1.0);
             }
@@ -242,23 +250,19 @@ impl ParticleSystem {
             }
         }
         let held = self.multipliers.total > 0;
-        work.held.resize(n, Held { solid: NONE, drag: 0.0 });
+        work.held.particles.resize(n, Held { solid: NONE, drag: 0.0 });
         work.let_go.clear();
         work.let_go.resize(n, false);
         work.drags.clear();
-        work.drags.extend(work.held.iter().map(|held| held.drag));
+        work.drags.extend(work.held.particles.iter().map(|held| held.drag));
         let mut v = self.v.clone();
         if !held && !around.solids.is_empty() {
-            self.resume_contacts(h, around, &mut holds, &work.held);
+            self.resume_contacts(h, around, &mut holds, &work.held.particles);
         }
         let alone = around.riders.bodies.is_empty();
         let of_forces = |is: fn(&dyn Force) -> bool| self.forces.iter().any(|(_, f)| is(&**f));
-        // springs by themselves are followed well enough by the slopes at the start; cloth among bodies that answer was seen to
-        // leave the range of numbers where it is followed further (cloth-strandbeest)
-        let matters = match alone {
-            true => !self.faces.is_empty() || of_forces(|f| f.is_one_sided()),
-            false => self.faces.is_empty(),
-        };
+        // springs by themselves are followed well enough by the slopes at the start
+        let matters = !alone || !self.faces.is_empty() || of_forces(|f| f.is_one_sided());
         let bends_much = !held && matters && of_forces(|f| f.is_in_slopes());
         let cloth_alone = alone && !self.faces.is_empty();
         let (mut about, mut taken_anew) = (vec![DVec3::ZERO; n], false);
@@ -269,7 +273,7 @@ impl ParticleSystem {
         }
         let mut decided = self.assemble(h, &mut work, &holds, [&given, &v, &about]);
         if !held && !around.solids.is_empty() {
-            work.presses = self.faces_near(h, around, &work.matrix);
+            work.presses = self.faces_near(h, around, &work.resistance, &work.held.faces);
             work.press(&v, &around.riders, false);
         }
         let rounds = match (!bends_much && (held || around.solids.is_empty()), decided.is_empty()) {
@@ -288,7 +292,7 @@ impl ParticleSystem {
                 follow_holds(&holds, &around.riders, &mut v);
                 let start = (v.clone(), around.riders.coordinates());
                 if bends_much && !around.attached.is_empty() {
-                    resist_turning(h, &work, around, &v);
+                    resist_turning(h, &work, &holds, around, &v);
                 }
                 report.iterations += solve(&mut work, &holds, &mut around.riders, &mut v);
                 if bends_much {
@@ -298,7 +302,7 @@ impl ParticleSystem {
                             let from = (&about[..], taken_anew.then_some(&guess[..]));
                             self.go_as_far_as_it_helps(h, &work, &holds, from, &mut first_gain, &mut v)
                         }
-                        false => self.descend(h, &work, around, (&about, &start), &mut v),
+                        false => self.descend(h, &work, &holds, around, (&about, &start), &mut v),
                     };
                 }
                 note_impulses(&work, &holds, &mut around.riders, &v);
@@ -318,6 +322,11 @@ impl ParticleSystem {
                 for i in 0..n {
                     if let Hold::Contact { grip: Grip::Drag(drag), .. } = &mut holds[i] {
                         *drag = work.drags[i];
+                    }
+                }
+                for p in &mut work.presses {
+                    if let Grip::Drag(drag) = &mut p.grip {
+                        *drag = p.drag;
                     }
                 }
                 if !settled {
@@ -342,7 +351,7 @@ impl ParticleSystem {
             }
         }
         for i in 0..n {
-            work.held[i] = match holds[i] {
+            work.held.particles[i] = match holds[i] {
                 Hold::Contact { solid, grip, .. } => {
                     let drag = if let Grip::Drag(_) = grip { work.drags[i] } else { 0.0 };
                     Held { solid: around.solids[solid].key, drag }
@@ -350,6 +359,9 @@ impl ParticleSystem {
                 _ => Held { solid: NONE, drag: 0.0 },
             };
         }
+        work.held.faces.clear();
+        let sliding = work.presses.iter().filter(|p| p.active && p.drag > 0.0);
+        work.held.faces.extend(sliding.map(|p| ((p.solid, p.who), p.drag)));
         report.contacts = holds.iter().filter(|h| matches!(h, Hold::Contact { .. })).count() as u32;
         for (i, hold) in holds.iter().enumerate() {
             if let Hold::Attached { rider, lever, .. } | Hold::Contact { rider: Some((rider, lever)), .. } = *hold {
@@ -420,6 +432,7 @@ impl ParticleSystem {
         let decided = work.matrix.assemble(&self.mass, velocities, h, &mut work.right, |slopes| {
             self.forces.iter().for_each(|(_, f)| f.slopes(&at, slopes));
         });
+        work.resistance.clone_from(&work.matrix.diagonal);
         for p in work.presses.iter().filter(|p| p.active) {
             p.enter(&mut work.matrix, &mut work.right, 1.0);
         }
@@ -455,23 +468,9 @@ impl ParticleSystem {
                 if excess <= 0.0 {
                     return None;
                 }
-                match rider {
-                    Some(_) => Grip::Slip(along.normalize_or_zero() * most),
-                    None => drag(most, excess / resistance, resistance),
-                }
+                drag(most, excess / resistance, resistance)
             }
             Grip::Drag(_) => drag(most, slide.length(), resistance),
-            Grip::Slip(friction) => {
-                if slide.dot(friction) >= 0.0 {
-                    Grip::Stick
-                } else {
-                    let wanted = slide.normalize_or_zero() * -most;
-                    if wanted.distance(friction) < 0.2 * most {
-                        return None;
-                    }
-                    Grip::Slip(wanted)
-                }
-            }
         };
         Some(Hold::Contact { normal, target, given, solid, rider, grip: next })
     }
@@ -487,7 +486,7 @@ impl ParticleSystem {
             let solid = &around.solids[k];
             let Some((d, normal)) = solid.distance(self.x[i], self.radius + 1e-3) else { continue };
             let mut hold = contact(solid, k, self.x[i], normal, (self.radius - d) / h);
-            if let Hold::Contact { grip, rider: None, .. } = &mut hold
+            if let Hold::Contact { grip, .. } = &mut hold
                 && held[i].drag > 0.0
             {
                 *grip = Grip::Drag(held[i].drag);
@@ -507,18 +506,16 @@ impl ParticleSystem {
         (v, solution): (&[DVec3], &[DVec3]),
     ) -> (usize, usize) {
         let (mut changed, mut slides) = (0, 0);
-        let product = work.product(solution, &around.riders);
+        let product = work.product(solution, holds, &around.riders);
         let reach = self.radius + 1e-6;
         let swept: Vec<_> = around.solids.iter().map(|s| s.swept(h, reach)).collect();
         for i in 0..holds.len() {
             match holds[i] {
                 Hold::Contact { .. } => {
-                    let now = (product[i] - work.right[i], resistance(&work.matrix, &holds[i], i));
+                    let now = (product[i] - work.right[i], resistance(&work.resistance[i]));
                     let Some(next) = self.next_hold(i, &holds[i], around, now, v[i], work.let_go[i]) else { continue };
                     match (holds[i], next) {
-                        (Hold::Contact { grip: Grip::Drag(a), .. }, Hold::Contact { grip: Grip::Drag(b), .. }) => {
-                            slides += usize::from((b - a).abs() > 0.2 * a);
-                        }
+                        (Hold::Contact { grip: Grip::Drag(_), .. }, Hold::Contact { grip: Grip::Drag(_), .. }) => {}
                         (_, Hold::Contact { .. }) => slides += 1,
                         _ => {
                             changed += 1;
@@ -545,10 +542,10 @@ impl ParticleSystem {
                         let relative = v[i] - solid.velocity(self.x[i], &around.riders);
                         let across = relative.dot(normal);
                         let (along, most) = ((relative - normal * across).length(), solid.friction * (target - across));
-                        if let Hold::Contact { rider: None, grip, .. } = &mut holds[i]
+                        if let Hold::Contact { grip, .. } = &mut holds[i]
                             && along > most
                         {
-                            let resistance = resistance(&work.matrix, &Hold::Free, i);
+                            let resistance = resistance(&work.resistance[i]);
                             *grip = drag(most * resistance, along - most, resistance);
                         }
                         if let Hold::Contact { grip: Grip::Drag(drag), .. } = holds[i] {
@@ -706,11 +703,9 @@ impl ParticleSystem {
     }
 }
 
-/// What a particle alone resists a change of its velocity with, kg, friction apart.
-fn resistance(matrix: &BlockMatrix, hold: &Hold, i: usize) -> f64 {
-    let d = &matrix.diagonal[i];
-    let drag = if let Hold::Contact { grip: Grip::Drag(drag), .. } = hold { 2.0 * drag } else { 0.0 };
-    (d.x_axis.x + d.y_axis.y + d.z_axis.z - drag) / 3.0
+/// The mean over directions.
+fn resistance(of: &DMat3) -> f64 {
+    (of.x_axis.x + of.y_axis.y + of.z_axis.z) / 3.0
 }
 
 /// How a contact slides that may rub with the impulse `most` and moves at a speed: what hardly moves sticks.

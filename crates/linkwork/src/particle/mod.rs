@@ -206,7 +206,7 @@ pub(crate) struct Saved {
     f_is_known: bool,
     lambda: Vec<f64>,
     objects: Vec<parametric::Body>,
-    held: Vec<implicit::Held>,
+    held: implicit::Memory,
     nearby: nearby::Nearby,
     time: f64,
 }

@@ -8,18 +8,20 @@
 //! P = κ (T − n·(Σ wᵢ vᵢ − V)),   T = (radius/2 − gap)/h,   P ≥ 0,
 //!
 //! with V the velocity of the solid. While it sticks, κ resists sliding as well; where that would take more than μ P, it
-//! slides and feels μ P. Its vertices are coupled in the system of the step like those of the face itself are.
+//! slides, and c = μ P / |velocity of sliding| of the solve before resists instead: a given impulse of μ P drives whatever is
+//! lighter than the guess of P was good for. Its vertices are coupled in the system of the step like those of the face itself are.
 //! Half the radius: a chord of a round body that vertices touch at the whole of it is not to be mistaken for a contact.
 //! Polyhedra have no chords, and keep faces at nearly the whole radius.
 
 use super::ParticleSystem;
-use super::implicit::Surroundings;
+use super::implicit::{Grip, Hold, Surroundings};
 use super::matrix::BlockMatrix;
 use super::rider::{Lever, Riders};
 use super::sheet::nearest_face;
 use super::solid::Solid;
 use crate::collide::parry::Bounds;
 use glam::{DMat3, DVec3};
+use std::collections::HashMap;
 
 /// How much stiffer than the cloth at its vertices a contact of a face is.
 const STIFFER: f64 = 30.0;
@@ -39,10 +41,36 @@ pub(super) struct Press {
     pub target: DVec3,
     pub kappa: f64,
     pub mu: f64,
+    /// The key of the solid.
+    pub solid: u32,
     pub active: bool,
-    pub sticks: bool,
-    /// Impulse of friction on the face, while it slides.
-    pub friction: DVec3,
+    /// How it holds along the surface, or will when it is taken up.
+    pub grip: Grip,
+    /// The drag that it was last found to slide with, kg; zero if it does not.
+    pub drag: f64,
+}
+
+/// What couples particles and bodies that answer besides being held: faces that these press, and particles that slide on them.
+pub(super) fn on_riders(presses: &[Press], holds: &[Hold]) -> Vec<Press> {
+    let mut all: Vec<Press> = presses.iter().filter(|p| p.active && p.rider.is_some()).copied().collect();
+    for (i, hold) in holds.iter().enumerate() {
+        if let Hold::Contact { grip: Grip::Drag(drag), normal, rider: Some(rider), .. } = *hold {
+            all.push(Press {
+                who: [i; 3],
+                weight: [1.0, 0.0, 0.0],
+                normal,
+                rider: Some(rider),
+                target: DVec3::ZERO,
+                kappa: 0.0,
+                mu: 0.0,
+                solid: 0,
+                active: true,
+                grip: Grip::Drag(drag),
+                drag,
+            });
+        }
+    }
+    all
 }
 
 impl Press {
@@ -59,15 +87,18 @@ impl Press {
 
     /// What it does against a velocity.
     pub fn resist(&self, velocity: DVec3) -> DVec3 {
-        match self.sticks {
-            true => velocity * self.kappa,
-            false => self.normal * (self.kappa * self.normal.dot(velocity)),
+        match self.grip {
+            Grip::Stick => velocity * self.kappa,
+            Grip::Drag(drag) => {
+                let across = self.normal * self.normal.dot(velocity);
+                across * self.kappa + (velocity - across) * drag
+            }
         }
     }
 
-    /// Its impulse on the face at velocities, friction of sliding included; into the solid if it would have to pull.
+    /// Its impulse on the face at velocities, friction included; into the solid if it would have to pull.
     pub fn impulse(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> DVec3 {
-        self.resist(self.target - self.velocity(v, bodies)) + self.friction
+        self.resist(self.target - self.velocity(v, bodies))
     }
 
     /// Adds what an impulse does to the coordinates of the body that answers.
@@ -79,40 +110,40 @@ impl Press {
         }
     }
 
-    /// What it must become at the velocities found: whether it acts, whether it sticks, its friction if it slides.
-    pub fn next(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> (bool, bool, DVec3) {
+    /// What it must become at the velocities found: whether it acts, and how it holds along the surface.
+    pub fn next(&self, v: &[DVec3], bodies: &[(DVec3, DVec3)]) -> (bool, Grip) {
         let impulse = self.impulse(v, bodies);
         let push = impulse.dot(self.normal);
         if push <= 0.0 {
-            return (false, true, DVec3::ZERO);
+            return (false, if self.active { Grip::Stick } else { self.grip });
         }
         if !self.active {
-            return (true, true, DVec3::ZERO);
+            return (true, self.grip);
         }
         let most = self.mu * push;
-        if self.sticks {
-            let along = impulse - self.normal * push;
-            return match along.length() > most {
-                true => (true, false, along.normalize_or_zero() * most),
-                false => (true, true, DVec3::ZERO),
-            };
-        }
-        let slide = self.velocity(v, bodies) - self.target;
-        let slide = slide - self.normal * slide.dot(self.normal);
-        // friction that drives: it sticks
-        if slide.dot(self.friction) >= 0.0 {
-            return (true, true, DVec3::ZERO);
-        }
-        let friction = slide.normalize_or_zero() * -most;
-        let same = friction.distance(self.friction) < 0.2 * most;
-        (true, false, if same { self.friction } else { friction })
+        let speed = match self.grip {
+            Grip::Stick => {
+                let excess = (impulse - self.normal * push).length() - most;
+                if excess <= 0.0 {
+                    return (true, Grip::Stick);
+                }
+                // the cloth alone would go so fast
+                excess * STIFFER / self.kappa
+            }
+            Grip::Drag(_) => {
+                let slide = self.velocity(v, bodies) - self.target;
+                (slide - self.normal * slide.dot(self.normal)).length()
+            }
+        };
+        (true, if most < self.kappa * speed { Grip::Drag(most / speed) } else { Grip::Stick })
     }
 
     /// Puts it into the system of the step, or takes it out with the sign −1.
     pub fn enter(&self, matrix: &mut BlockMatrix, right: &mut [DVec3], sign: f64) {
-        let only = if self.sticks { DMat3::IDENTITY } else { super::force::outer(self.normal, self.normal) };
-        let resistance = only * (sign * self.kappa);
-        let wanted = (self.resist(self.target) + self.friction) * sign;
+        let across = super::force::outer(self.normal, self.normal);
+        let along = if let Grip::Drag(drag) = self.grip { drag } else { self.kappa };
+        let resistance = (across * self.kappa + (DMat3::IDENTITY - across) * along) * sign;
+        let wanted = self.resist(self.target) * sign;
         for i in 0..3 {
             right[self.who[i]] += wanted * self.weight[i];
             for j in 0..=i {
@@ -124,7 +155,13 @@ impl Press {
 
 impl ParticleSystem {
     /// Faces that may touch solids within the step.
-    pub(super) fn faces_near(&self, h: f64, around: &Surroundings, matrix: &BlockMatrix) -> Vec<Press> {
+    pub(super) fn faces_near(
+        &self,
+        h: f64,
+        around: &Surroundings,
+        resistance: &[DMat3],
+        slid: &HashMap<(u32, [usize; 3]), f64>,
+    ) -> Vec<Press> {
         let mut found = Vec::new();
         if self.faces.is_empty() {
             return found;
@@ -157,7 +194,7 @@ impl ParticleSystem {
                     let at = x[0] * weight[0] + x[1] * weight[1] + x[2] * weight[2];
                     let rider = solid.rider.map(|k| (k, Lever::at(at - solid.center)));
                     let given = if rider.is_some() { DVec3::ZERO } else { solid.velocity(at, &Riders::default()) };
-                    let stiffest = who.iter().map(|&i| normal.dot(matrix.diagonal[i] * normal)).fold(0.0, f64::max);
+                    let stiffest = who.iter().map(|&i| normal.dot(resistance[i] * normal)).fold(0.0, f64::max);
                     let target = normal * ((reach - gap) / h).min(FASTEST_RECOVERY) + given;
                     let kappa = STIFFER * stiffest;
                     found.push(Press {
@@ -168,16 +205,16 @@ impl ParticleSystem {
                         target,
                         kappa,
                         mu: solid.friction,
+                        solid: solid.key,
                         active: false,
-                        sticks: true,
-                        friction: DVec3::ZERO,
+                        grip: slid.get(&(solid.key, who)).map_or(Grip::Stick, |drag| Grip::Drag(*drag)),
+                        drag: 0.0,
                     });
                 };
                 let mut at_corner = false;
-                for &corner in &corners {
-                    if let Some((weight, gap, normal)) = over_corner(&x, corner, middle)
-                        && gap < reach + moves
-                    {
+                let outward = if corners.is_empty() { None } else { outward(&x, middle) };
+                for (normal, &corner) in outward.iter().flat_map(|n| corners.iter().map(move |c| (*n, c))) {
+                    if let Some((weight, gap)) = over_corner(&x, normal, corner, reach + moves) {
                         at_corner = true;
                         add(weight, gap, normal);
                     }
@@ -195,17 +232,25 @@ impl ParticleSystem {
     }
 }
 
-/// Where a face lies over a corner of a solid, how far from it, and which way is out: away from the middle of the solid, so
-/// that a corner which has come through goes back the way it came.
-fn over_corner(x: &[DVec3; 3], corner: DVec3, middle: DVec3) -> Option<([f64; 3], f64, DVec3)> {
+/// The normal of a face that points away from the middle of a solid, so that a corner of it which has come through goes back
+/// the way it came.
+fn outward(x: &[DVec3; 3], middle: DVec3) -> Option<DVec3> {
     let normal = (x[1] - x[0]).cross(x[2] - x[0]).try_normalize()?;
-    let normal = if normal.dot(x[0] - middle) < 0.0 { -normal } else { normal };
+    Some(if normal.dot(x[0] - middle) < 0.0 { -normal } else { normal })
+}
+
+/// Where a face lies over a corner of a solid, and how far from it, if that is less than `enough`.
+fn over_corner(x: &[DVec3; 3], normal: DVec3, corner: DVec3, enough: f64) -> Option<([f64; 3], f64)> {
     let gap = normal.dot(x[0] - corner);
     let foot = corner + normal * gap;
+    let longest = x[1].distance_squared(x[0]).max(x[2].distance_squared(x[0]));
+    if gap >= enough || foot.distance_squared(x[0]) > longest {
+        return None;
+    }
     let [_, a, b, c] = nearest_face([foot, x[0], x[1], x[2]]);
     let weight = [-a, -b, -c];
     let point = x[0] * weight[0] + x[1] * weight[1] + x[2] * weight[2];
-    (point.distance_squared(foot) < 1e-18).then_some((weight, gap, normal))
+    (point.distance_squared(foot) < 1e-18).then_some((weight, gap))
 }
 
 /// A bound below the distance of any point of a face from a convex solid: it lies in front of the planes that touch the solid

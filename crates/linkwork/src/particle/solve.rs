@@ -7,7 +7,7 @@ use super::coarse::Coarse;
 use super::implicit::{Grip, Hold, Implicit};
 use super::matrix::BlockMatrix;
 use super::packed::{Lanes, lanes, times};
-use super::press::Press;
+use super::press::{Press, on_riders};
 use super::rider::{Lever, Riders};
 use glam::{DMat3, DVec3};
 
@@ -137,9 +137,9 @@ pub(super) fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders
         return;
     }
     riders.forget_notes();
-    let product = work.product(v, riders);
+    let product = work.product(v, holds, riders);
     let bodies = riders.velocities();
-    for p in work.presses.iter().filter(|p| p.active) {
+    for p in on_riders(&work.presses, holds) {
         if let Some((k, lever)) = p.rider {
             riders.note(k, -p.impulse(v, &bodies), lever);
         }
@@ -149,7 +149,7 @@ pub(super) fn note_impulses(work: &Implicit, holds: &[Hold], riders: &mut Riders
         match holds[i] {
             Hold::Contact { grip: Grip::Stick, rider: Some((k, lever)), .. } => riders.note(k, lost, lever),
             Hold::Contact { normal, rider: Some((k, lever)), .. } => {
-                riders.note(k, normal * normal.dot(lost) - holds[i].friction(), lever);
+                riders.note(k, normal * normal.dot(lost), lever);
             }
             Hold::Attached { rider, lever, .. } => riders.note(rider, lost, lever),
             _ => {}
@@ -200,7 +200,7 @@ pub(super) fn follow_holds(holds: &[Hold], riders: &Riders, v: &mut [DVec3]) {
                 let at = rider.map_or(given, |(k, lever)| riders.point(k, lever));
                 match grip {
                     Grip::Stick => *v = at + normal * target,
-                    Grip::Slip(_) | Grip::Drag(_) => *v += normal * (target + normal.dot(at - *v)),
+                    Grip::Drag(_) => *v += normal * (target + normal.dot(at - *v)),
                 }
             }
             Hold::Attached { rider, lever, drift } => *v = riders.point(rider, lever) + drift,
@@ -213,8 +213,8 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     let n = v.len();
     let matrix = &work.matrix;
     let mut between = Between::new(holds);
-    let presses: Vec<Press> = work.presses.iter().filter(|p| p.active && p.rider.is_some()).copied().collect();
-    let mut q = work.product(v, riders);
+    let presses = on_riders(&work.presses, holds);
+    let mut q = work.product(v, holds, riders);
     let zero = Reduced { z: vec![DVec3::ZERO; n], units: vec![0.0; riders.size] };
     let mut r = zero.clone();
     for i in 0..n {
@@ -224,14 +224,6 @@ pub(super) fn solve(work: &mut Implicit, holds: &[Hold], riders: &mut Riders, v:
     between.reduce(riders, &mut r.z, &mut r.units);
     let bodies = riders.velocities();
     presses.iter().for_each(|p| p.push_units(riders, -p.impulse(v, &bodies), &mut r.units));
-    let mut rubbed = vec![(DVec3::ZERO, DVec3::ZERO); riders.bodies.len()];
-    for hold in holds {
-        if let Hold::Contact { grip: Grip::Slip(friction), rider: Some((k, lever)), .. } = hold {
-            rubbed[*k].0 -= *friction;
-            rubbed[*k].1 -= lever.moment(*friction);
-        }
-    }
-    riders.gather(&rubbed, &mut r.units);
 
     if work.direct.is_cheap(matrix, riders) {
         let mut u = r;
@@ -387,7 +379,7 @@ pub(super) fn go_on(mass: &[f64], right: &[DVec3], holds: &[Hold], riders: &mut 
 }
 
 /// Twice the energy that the system of the step has in a change of velocities and of coordinates of bodies.
-pub(super) fn curvature(work: &Implicit, riders: &Riders, change: &[DVec3], of_units: &[f64]) -> f64 {
+pub(super) fn curvature(work: &Implicit, holds: &[Hold], riders: &Riders, change: &[DVec3], of_units: &[f64]) -> f64 {
     let mut product = vec![DVec3::ZERO; change.len()];
     work.matrix.multiply(change, &mut product);
     let mut bodies = Vec::new();
@@ -396,7 +388,7 @@ pub(super) fn curvature(work: &Implicit, riders: &Riders, change: &[DVec3], of_u
         let body = p.of_body(&bodies);
         p.resist(body).dot(body - (0..3).map(|i| change[p.who[i]] * (2.0 * p.weight[i])).sum::<DVec3>())
     };
-    let presses: f64 = work.presses.iter().filter(|p| p.active && p.rider.is_some()).map(pressed).sum();
+    let presses: f64 = on_riders(&work.presses, holds).iter().map(pressed).sum();
     let mut resisted = of_units.to_vec();
     riders.resist_turning(of_units, &mut resisted);
     dot(change, &product) + presses + of_units.iter().zip(&resisted).map(|(z, r)| z * r).sum::<f64>()

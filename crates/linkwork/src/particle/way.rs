@@ -58,8 +58,8 @@ fn left_jacobian(turn: DVec3) -> DMat3 {
 
 /// What a body that turns with what pulls on it resists: impulses P at the ends l of levers do −½ h P·(dW × (dW × l)) more than
 /// their slope says. Only what is positive semidefinite: pushes that would turn it over are left out.
-pub(super) fn resist_turning(h: f64, work: &Implicit, around: &mut Surroundings, v: &[DVec3]) {
-    let product = work.product(v, &around.riders);
+pub(super) fn resist_turning(h: f64, work: &Implicit, holds: &[Hold], around: &mut Surroundings, v: &[DVec3]) {
+    let product = work.product(v, holds, &around.riders);
     around.riders.bodies.iter_mut().for_each(|b| b.turning = DMat3::ZERO);
     for a in &around.attached {
         if let Some(k) = a.rider {
@@ -93,9 +93,12 @@ impl ParticleSystem {
     fn beyond_system(&self, h: f64, work: &Implicit, bodies: &[(DVec3, DVec3)], about: &[DVec3], v: &[DVec3]) -> f64 {
         let of_forces: f64 =
             self.forces.iter().map(|(_, force)| force.beyond_slopes(&self.points(), h, about, v)).sum();
-        // faces that are let go do not pull
-        let pulled = |p: &Press| 0.5 * p.kappa * p.normal.dot(p.target - p.velocity(v, bodies)).min(0.0).powi(2);
-        of_forces - work.presses.iter().filter(|p| p.active).map(pulled).sum::<f64>()
+        // faces that are let go do not pull, and those that are met push, whatever the system took them for
+        let of_press = |p: &Press| {
+            let speed = p.normal.dot(p.target - p.velocity(v, bodies));
+            if p.active { -0.5 * p.kappa * speed.min(0.0).powi(2) } else { 0.5 * p.kappa * speed.max(0.0).powi(2) }
+        };
+        of_forces + work.presses.iter().map(of_press).sum::<f64>()
     }
 
     /// Where everything would go if what bends much did nothing: from there the way begins, with the momentum that it
@@ -113,6 +116,7 @@ impl ParticleSystem {
         &self,
         h: f64,
         work: &Implicit,
+        holds: &[Hold],
         around: &mut Surroundings,
         (about, start): (&[DVec3], &(Vec<DVec3>, Vec<f64>)),
         v: &mut [DVec3],
@@ -120,7 +124,7 @@ impl ParticleSystem {
         let Surroundings { riders, attached, .. } = around;
         let change: Vec<DVec3> = v.iter().zip(&start.0).map(|(v, start)| *v - *start).collect();
         let of_units: Vec<f64> = riders.coordinates().iter().zip(&start.1).map(|(z, start)| z - start).collect();
-        let gain = 0.5 * curvature(work, riders, &change, &of_units);
+        let gain = 0.5 * curvature(work, holds, riders, &change, &of_units);
         let rounding = 1e-12 * (gain + work.matrix.masses * STILL * STILL);
         // energy beyond what the system says of linear motion, where bodies carry attached particles as they turn
         let beyond = |riders: &Riders, v: &[DVec3]| -> f64 {
@@ -133,7 +137,7 @@ impl ParticleSystem {
                         carried[a.particle] = v + w.cross(on_chord(a.lever, w * h)) + a.place;
                     }
                 }
-                let product = work.product(v, riders);
+                let product = work.product(v, holds, riders);
                 let off: Vec<DVec3> = carried.iter().zip(v).map(|(c, v)| *c - *v).collect();
                 let mut more = vec![DVec3::ZERO; v.len()];
                 work.matrix.multiply(&off, &mut more);
@@ -178,7 +182,7 @@ impl ParticleSystem {
     ) -> bool {
         let beyond = |v: &[DVec3]| self.beyond_system(h, work, &[], about, v);
         let energy = |v: &[DVec3]| -> f64 {
-            let product = work.product(v, &Riders::default());
+            let product = work.product(v, holds, &Riders::default());
             (0..v.len()).map(|i| v[i].dot(product[i] * 0.5 - work.right[i])).sum()
         };
         let start = start_of_way(work, holds, &self.mass, from, v);
