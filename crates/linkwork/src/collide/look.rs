@@ -17,12 +17,13 @@ impl Collisions {
             let (a, b) = (&self.progress[pair.a as usize], &self.progress[pair.b as usize]);
             let (path, reach) = (a.path + b.path, a.reach + b.reach);
             touching += pair.count as usize;
-            !pair.sensor
-                && !(a.waits && b.waits)
-                && match pair.separation - (path - pair.path) > reach {
-                    true => pair.count == 0,
-                    false => pair.count > 0 && pair.is_still(path, reach),
-                }
+            if pair.sensor || a.waits && b.waits {
+                return false;
+            }
+            match pair.separation - (path - pair.path) > reach {
+                true => pair.count == 0,
+                false => pair.count > 0 && pair.is_still(path, reach),
+            }
         };
         // fewer if a pair that touched is no more
         self.pairs.iter().all(as_before) && touching == self.manifolds.len()
