@@ -25,8 +25,8 @@ impl Collisions {
                 false => pair.count > 0 && pair.is_still(path, reach),
             }
         };
-        // fewer if a pair that touched is no more
-        self.pairs.iter().all(as_before) && touching == self.manifolds.len()
+        // fewer if a pair that touched is no more; pairs with sensors that are no more leave nothing that is counted
+        self.sensors.is_empty() && self.pairs.iter().all(as_before) && touching == self.manifolds.len()
     }
 
     /// Finds what touches within reach; contacts are left in the order of their pairs.

@@ -324,7 +324,8 @@ impl ParticleSystem {
                         *drag = work.drags[i];
                     }
                 }
-                for p in &mut work.presses {
+                // what does not act yet keeps what it slid with in the step before
+                for p in work.presses.iter_mut().filter(|p| p.active) {
                     if let Grip::Drag(drag) = &mut p.grip {
                         *drag = p.drag;
                     }

@@ -171,7 +171,7 @@ fn forces_of_a_resting_heap_balance_on_every_body() {
     let mut run = Run::new(&registered("rings", &[("rings", 4.0), ("poles", 1.0)]), 1.0 / 60.0);
     run.to(8.0);
     let report = run.step();
-    assert!(report.contact_iterations < 8.0, "no substep was spared: {} sweeps", report.contact_iterations);
+    assert_eq!(report.contact_iterations, 4.0, "sweeps: two substeps of eight");
     let world = &run.world;
     let mut checked = 0;
     for body in world.body_ids() {
@@ -188,25 +188,49 @@ fn forces_of_a_resting_heap_balance_on_every_body() {
             force -= if a == Some(body) { held } else { DVec3::ZERO };
         }
         let weight = mass * world.gravity().length();
-        assert!(force.length() < 1e-3 * weight, "{}: {force} N left of {weight} N", world.body_name(body).unwrap());
+        assert!(force.length() < 1e-4 * weight, "{}: {force} N left of {weight} N", world.body_name(body).unwrap());
         checked += 1;
     }
     assert_eq!(checked, 24);
+}
+
+/// Nine pairs of boxes that hinges join, side by side.
+fn pairs_side_by_side(z: f64, friction: f64) -> Scene {
+    let mut scene = Scene::new("pairs");
+    for k in 0..9 {
+        let (x, names) = (0.201 * f64::from(k), [format!("left{k}"), format!("right{k}")]);
+        for (name, y) in names.iter().zip([-0.1, 0.1]) {
+            scene.body(cuboid(name, [0.2; 3], friction).with_mass(1.0).at([x, y, z]));
+        }
+        scene.joint(Joint::hinge(format!("hinge{k}"), &names[0], &names[1], DVec3::new(x, 0.0, z), DVec3::X));
+    }
+    scene
+}
+
+/// Symptom: at small steps heaps slid four times too far. Cause: what friction takes in one substep is little there, and substeps
+/// that were taken at once left it out.
+#[test]
+fn a_heap_that_slides_stops_where_newton_says_at_small_steps_too() {
+    for h in [1.0 / 120.0, 1.0 / 1000.0] {
+        let mut scene = pairs_side_by_side(0.1, 0.05);
+        scene.body(ground(0.05));
+        for body in scene.bodies.iter_mut().filter(|b| b.name != "ground") {
+            body.velocity = [0.0, 1.0, 0.0];
+        }
+        let mut run = Run::new(&scene, h);
+        run.to(2.5);
+        for name in ["left0", "left4", "left8"] {
+            let (y, expected) = (run.position(name).y + 0.1, 1.0 / (2.0 * 0.05 * 9.81));
+            assert!((y - expected).abs() < 0.02 * expected, "h = {h}: {name} slides {y} m, not {expected}");
+        }
+    }
 }
 
 /// Symptom: heaps whose parts fell side by side fell too slowly, and into each other. Cause: substeps in which no contact pushes were
 /// taken to be like each other.
 #[test]
 fn a_heap_in_free_fall_falls_as_its_parts_would() {
-    let mut scene = Scene::new("pairs");
-    for k in 0..9 {
-        let (x, names) = (0.201 * f64::from(k), [format!("left{k}"), format!("right{k}")]);
-        for (name, y) in names.iter().zip([-0.1, 0.1]) {
-            scene.body(cuboid(name, [0.2; 3], 0.5).with_mass(1.0).at([x, y, 5.0]));
-        }
-        scene.joint(Joint::hinge(format!("hinge{k}"), &names[0], &names[1], DVec3::new(x, 0.0, 5.0), DVec3::X));
-    }
-    let mut run = Run::new(&scene, 1.0 / 60.0);
+    let mut run = Run::new(&pairs_side_by_side(5.0, 0.5), 1.0 / 60.0);
     let steps = 18;
     for _ in 0..steps {
         assert!(run.step().contacts > 0, "they are near each other");
@@ -214,7 +238,7 @@ fn a_heap_in_free_fall_falls_as_its_parts_would() {
     let t = f64::from(steps) / 60.0;
     for name in ["left0", "right4", "left8"] {
         let (v, z) = (run.velocity(name), run.position(name).z);
-        assert!((v.z + 9.81 * t).abs() < 0.5 * 9.81 / 60.0 + 1e-9, "{name} falls at {v}");
+        assert!((v.z + 9.81 * t).abs() < 1e-9, "{name} falls at {v}");
         assert!((z - 5.0 + 0.5 * 9.81 * t * t).abs() < 1e-9, "{name} is at {z} m");
     }
 }

@@ -241,6 +241,23 @@ fn two_bodies_that_fall_together_are_seen_before_the_lower_one_stops() {
     assert!(between.points().iter().all(|p| (p.gap - 0.12).abs() < 1e-12));
 }
 
+/// Symptom: a sensor told of a body that had been put elsewhere. Cause: where all pairs are still nothing was looked at, and their
+/// pair was none any more.
+#[test]
+fn a_sensor_forgets_what_is_put_elsewhere() {
+    let mut scene = Scene::new("eye");
+    scene.body(Body::fixed("eye").placed_shape(Shape::new(Geometry::Sphere { radius: 0.5 }).sensor()));
+    scene.body(Body::new("ball").shape(Geometry::Sphere { radius: 0.1 }));
+    let world = World::build(&scene).unwrap();
+    let mut collisions = Collisions::default();
+    update(&world, &mut collisions);
+    assert_eq!(collisions.sensors.len(), 1);
+    let mut bodies = placed(&world);
+    bodies[1].x.x += 100.0;
+    collisions.update(&bodies, H, G);
+    assert!(collisions.sensors.is_empty());
+}
+
 /// Points that follow bodies which hardly move are those that a look from scratch finds, to second order.
 #[test]
 fn points_of_what_hardly_moves_follow() {

@@ -332,7 +332,8 @@ impl Batches {
             self.points[batch.range()].iter().all(|point| {
                 let nearer = (point.rate(0, pair, &moves) + point.drift[0]) * time;
                 let gap = point.gap + point.rate(0, pair, &moved) + point.drift[0] * elapsed;
-                let presses = point.impulse[0].simd_gt(f64x4::splat(0.0));
+                // what presses before it touches is stopped where it does
+                let presses = point.impulse[0].simd_gt(f64x4::splat(0.0)) & gap.simd_le(band);
                 (presses | nearer.simd_gt(none) | (gap + nearer).simd_gt(band)).all()
             })
         })

@@ -46,7 +46,8 @@ const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
 const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
-/// How far what is left out may move anything, m, where the substeps that remain are taken to be like the last.
+/// Where what a substep changes would move nothing farther than this until the end of the step, m, the substeps that remain are
+/// taken to be like it.
 const STEADY: f64 = 1e-7;
 /// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
 const TOLERANCE: f64 = 3e-6;
@@ -57,7 +58,7 @@ const DEAD_BAND: f64 = 1e-4;
 const PUSH_OUT: f64 = 0.2;
 const FARTHEST_PUSH: f64 = 3e-3;
 
-/// A body that no contact moves: rows on it are zero.
+/// A body that no contact moves: it has neither mass nor inertia in rows.
 const NOBODY: u32 = u32::MAX;
 
 /// Six coordinates of a body in two lanes of four: linear, none, angular, none.
@@ -114,8 +115,9 @@ pub(super) struct Pile {
     u: Vec<Wide>,
     kick: Vec<Wide>,
     way: Vec<Wide>,
-    /// Velocities before a substep.
+    /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
+    earlier: Vec<Wide>,
     batches: Batches,
     joints: Joints,
     through: Throughs,
@@ -258,9 +260,12 @@ impl Pile {
         let may_repeat = !shocks && self.through.is_empty();
         let mut was_steady = false;
         for substep in 0..self.effort.substeps {
+            if may_repeat {
+                std::mem::swap(&mut self.before, &mut self.earlier);
+                self.before.clone_from(&self.u);
+            }
             if was_steady {
                 self.joints.mark();
-                self.before.clone_from(&self.u);
             }
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
@@ -299,7 +304,7 @@ impl Pile {
         outcome
     }
 
-    /// Whether velocities stayed the same in the last substep, which ended a time after the step began, and nothing else comes to
+    /// Whether velocities hardly changed in the last substep, which ended a time after the step began, and nothing else comes to
     /// touch within another.
     fn would_go_on(&self, elapsed: f64, time: f64) -> bool {
         let is_same = |((u, before), frame): ((&Wide, &Wide), &Frame)| {
@@ -311,10 +316,18 @@ impl Pile {
             && self.batches.touch_nothing_else(&self.u, &self.way, elapsed, time)
     }
 
-    /// Takes the last substep some times more.
+    /// Takes the last substep some times more, with the little by which it changed velocities if the one before did the same: over
+    /// many steps that adds up to the whole motion of what slides to a stop. What fades is not to be repeated.
     fn repeat(&mut self, times: f64, h_s: f64) {
-        for (way, u) in self.way.iter_mut().zip(&self.u) {
-            (0..8).for_each(|s| way[s] += times * h_s * u[s]);
+        let sum = 0.5 * times * (times + 1.0);
+        let befores = self.before.iter().zip(&self.earlier);
+        for ((way, u), (before, earlier)) in self.way.iter_mut().zip(&mut self.u).zip(befores) {
+            for s in 0..8 {
+                let (change, last) = (u[s] - before[s], before[s] - earlier[s]);
+                let change = if (change - last).abs() <= 0.25 * change.abs() { change } else { 0.0 };
+                way[s] += h_s * (times * u[s] + sum * change);
+                u[s] += times * change;
+            }
         }
         self.batches.end(times);
         self.joints.repeat(times);
