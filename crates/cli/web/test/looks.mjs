@@ -100,15 +100,15 @@ const followable = await onScreen(page, chassis);
 await page.mouse.dblclick(followable.x, followable.y);
 await page.waitForFunction(() => window.linkwork.view.followed !== null);
 const followed = await view(() => window.linkwork.view.followed);
-const offset = async () => { const { target } = await camera(); const { positions } = await state(page); return target.map((x, k) => x - positions[3 * followed + k]); };
+// both at once: frames come between two questions
+const offset = () => view(() => { const { followed: k, frame, stage } = window.linkwork.view; return stage.controls.target.toArray().map((x, c) => x - frame.positions[3 * k + c]); });
 await send(page, { type: 'play', on: true });
 const [drove, from] = [await state(page), await offset()];
 await page.waitForFunction(([k, x, y]) => { const { positions } = window.linkwork.view.frame; return Math.hypot(positions[3 * k] - x, positions[3 * k + 1] - y) > 2; }, [followed, drove.positions[3 * followed], drove.positions[3 * followed + 1]]);
 await send(page, { type: 'play', on: false });
 await standsStill(page);
 // the camera follows when the next picture is drawn, which a busy machine does late
-for (let tries = 0; tries < 20 && apart(await offset(), from) > 0.05; tries++) await page.waitForTimeout(100);
-assert.ok(apart(await offset(), from) < 0.05, `the camera goes along: ${await offset()} instead of ${from}`);
+await eventually(async () => { const now = await offset(); assert.ok(apart(now, from) < 0.05, `the camera goes along: ${now} instead of ${from}`); });
 assertSeen(await drawn(page), 'followed car');
 await shot(page, 'followed');
 await page.keyboard.press('g');
