@@ -18,6 +18,22 @@ pub(crate) fn for_each<T>(pieces: &mut [T], _many: bool, work: impl Fn(usize, &m
     pieces.iter_mut().enumerate().for_each(|(k, piece)| work(k, piece));
 }
 
+/// Does work that shares parts of itself among threads on one of these, if there are `many` bodies in it. From outside, every
+/// part would have to wake all of them, and wait.
+#[cfg(feature = "parallel")]
+pub(crate) fn on_a_thread<R: Send>(many: bool, work: impl FnOnce() -> R + Send) -> R {
+    match many && rayon::current_num_threads() > 1 {
+        true => rayon::scope(|_| work()),
+        false => work(),
+    }
+}
+
+/// Does the work.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn on_a_thread<R>(_many: bool, work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// Among how many threads work is shared.
 pub(crate) fn threads() -> usize {
     #[cfg(feature = "parallel")]

@@ -6,7 +6,7 @@ use crate::events;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
-use crate::parallel::{MANY, for_each};
+use crate::parallel::{MANY, for_each, on_a_thread};
 use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple::{self, Learned};
 use crate::report::{StageTimer, Stages, StepReport};
@@ -40,7 +40,8 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
             }
         });
     }
-    advance_with_particles(world, scratch, params).inspect_err(|_| {
+    let many = world.bodies.slots() > MANY;
+    on_a_thread(many, || advance_with_particles(world, scratch, params)).inspect_err(|_| {
         world.collisions.forget();
         world.resting = Default::default();
         if let Some(before) = &before {

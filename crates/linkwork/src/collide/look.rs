@@ -8,6 +8,8 @@ use glam::DQuat;
 
 /// Pairs below which one thread looks at all of them.
 const FEW_PAIRS: usize = 1000;
+/// Parts for every thread otherwise: some pairs take far longer than others.
+const PARTS: usize = 4;
 
 impl Collisions {
     /// Whether all pairs touch as they did at the last look, or do not touch.
@@ -45,7 +47,7 @@ impl Collisions {
         self.sensors.clear();
         let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
         // many pairs in parts of equal size; what they find is put together in their order
-        let parts = if pairs.len() < FEW_PAIRS { 1 } else { threads() };
+        let parts = if pairs.len() < FEW_PAIRS || threads() == 1 { 1 } else { PARTS * threads() };
         let size = pairs.len().div_ceil(parts).max(1);
         let looks = Looks { entries, progress, old, bodies, h };
         if finders.len() < parts {
