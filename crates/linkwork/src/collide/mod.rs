@@ -43,7 +43,7 @@ use look::Finder;
 use narrow::{PairMemory, Place, Touches};
 use parry::Bounds;
 use shape::{Collider, PairMaterial};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A body as collision sees it: centre of mass, principal axes, velocities.
 #[derive(Clone, Copy, Debug, Default)]
@@ -214,7 +214,7 @@ pub(crate) struct Collisions {
     /// Whether contacts may name bodies and colliders by numbers that have changed.
     renumbered: bool,
     /// Pairs by their second collider, if somebody has asked: the first of each collider, and the pairs.
-    by_second: Option<(Vec<u32>, Vec<u32>)>,
+    by_second: OnceLock<(Vec<u32>, Vec<u32>)>,
     // working memory
     finders: Vec<Finder>,
     old: Vec<Manifold>,
@@ -339,7 +339,7 @@ impl Collisions {
         }
         let (entries, apart) = (&self.entries, &self.apart);
         self.pairs.retain(|p| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b));
-        self.by_second = None;
+        self.by_second.take();
         self.broad.reset(fat);
         (self.look_anew, self.renumbered) = (true, true);
     }
@@ -370,9 +370,9 @@ impl Collisions {
     }
 
     /// Calls `visit` with the number of every pair of a collider.
-    pub fn each_pair_of(&mut self, collider: u32, mut visit: impl FnMut(u32)) {
+    pub fn each_pair_of(&self, collider: u32, mut visit: impl FnMut(u32)) {
         let pairs = &self.pairs;
-        let (first, seconds) = self.by_second.get_or_insert_with(|| by_second(pairs, self.entries.len()));
+        let (first, seconds) = self.by_second.get_or_init(|| by_second(pairs, self.entries.len()));
         let begin = pairs.partition_point(|p| p.a < collider);
         (begin..pairs.len()).take_while(|&k| pairs[k].a == collider).for_each(|k| visit(k as u32));
         let range = first[collider as usize] as usize..first[collider as usize + 1] as usize;
@@ -474,7 +474,7 @@ impl Collisions {
         if !self.broad.has_moved() && !self.look_anew {
             return;
         }
-        self.by_second = None;
+        self.by_second.take();
         let broad = &self.broad;
         self.pairs.retain(|p| broad.keeps(p.a, p.b));
         self.fresh.clear();

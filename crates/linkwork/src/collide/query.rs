@@ -326,7 +326,7 @@ fn ray_triangle([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64
 
 impl super::Collisions {
     /// What a collider meets on a straight way, of all that it has no contact points with.
-    pub fn met_on_the_way(&mut self, collider: u32, way: DVec3) -> Vec<u32> {
+    pub fn met_on_the_way(&self, collider: u32, way: DVec3) -> Vec<u32> {
         let mut near = Vec::new();
         if let Some(bounds) = self.entries[collider as usize].bounds() {
             let ahead = Bounds { low: bounds.low + way.min(DVec3::ZERO), high: bounds.high + way.max(DVec3::ZERO) };

@@ -9,11 +9,11 @@
 //! the blow gives e u + (1 + e) a t, and the shift −Δv t puts the bodies where the flight up to the blow and after it do. Both
 //! are exact in free flight: a ball of e = 1 keeps its height at any step.
 
+use super::members::Members;
 use super::problem::{Entry, Problem};
 use super::{Contacts, Island, NONE, rigid};
 use crate::collide::Manifold;
-use crate::mechanism::Mechanism;
-use crate::world::World;
+use crate::world::Seen;
 use glam::DVec3;
 
 const MOST_BLOWS: u32 = 100;
@@ -34,7 +34,7 @@ pub(super) struct Bounces {
 /// A contact that is to be struck.
 struct Blow {
     entry: usize,
-    manifold: u32,
+    manifold: usize,
     time: f64,
     speed_after: f64,
 }
@@ -62,7 +62,7 @@ impl Approach {
 }
 
 impl Contacts {
-    fn approach(&self, world: &World, manifold: &Manifold, at: DVec3) -> Approach {
+    fn approach(&self, island: &Island, world: &Seen, manifold: &Manifold, at: DVec3) -> Approach {
         let mut approach = Approach::default();
         for (slot, sign) in [(manifold.a, 1.0), (manifold.b, -1.0)] {
             let unit = self.unit[slot as usize];
@@ -73,29 +73,20 @@ impl Contacts {
                 approach.doubt += 2.0 * world.gravity.length();
                 continue;
             }
-            let state = &self.states[self.local[slot as usize] as usize];
-            approach.growth += sign * manifold.normal.dot(state.acceleration(&world.bodies, world.gravity));
+            let state = &island.states[self.place[unit as usize] as usize];
+            approach.growth += sign * manifold.normal.dot(state.acceleration(world.bodies, world.gravity));
             approach.doubt += state.motion().w.length_squared() * at.distance(state.pose.x);
         }
         approach
     }
 
     /// Strikes what meets; velocities of bodies and mechanisms change, and `b` of the island's entries with them.
-    pub(super) fn bounce(
-        &mut self,
-        island: &mut Island,
-        world: &mut World,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
-        h: f64,
-        tolerance: f64,
-    ) {
-        let manifolds = &world.collisions.manifolds;
-        if island.manifolds.iter().all(|&k| manifolds[k as usize].material.restitution == 0.0) {
+    pub(super) fn bounce(&self, island: &mut Island, world: &Seen, mechanisms: &mut Members, h: f64, tolerance: f64) {
+        if island.touching.iter().all(|m| m.material.restitution == 0.0) {
             return;
         }
-        let mut bounces = std::mem::take(&mut self.bounces);
-        let before: Vec<DVec3> = self.states[first_state..].iter().map(|s| s.motion().v).collect();
+        let mut bounces = std::mem::take(&mut island.bounces);
+        let before: Vec<DVec3> = island.states.iter().map(|s| s.motion().v).collect();
         let mut met: Vec<f64> = vec![f64::INFINITY; before.len()];
         for _ in 0..MOST_BLOWS {
             bounces.entries.clear();
@@ -106,11 +97,11 @@ impl Contacts {
                 let entry = &island.problem.entries[blow.entry];
                 bounces.entries.push(Entry { target: blow.speed_after, impulse: [0.0; 3], ..*entry });
                 bounces.struck.push(blow.entry);
-                let manifold = &world.collisions.manifolds[blow.manifold as usize];
+                let manifold = &island.touching[blow.manifold];
                 for slot in [manifold.a, manifold.b] {
                     let unit = self.unit[slot as usize];
-                    if unit != NONE && unit as usize >= mechanisms.len() {
-                        let state = self.local[slot as usize] as usize - first_state;
+                    if unit != NONE && unit as usize >= self.mechanism_count {
+                        let state = self.place[unit as usize] as usize;
                         met[state] = met[state].min(blow.time);
                     }
                 }
@@ -130,27 +121,26 @@ impl Contacts {
             self.take_blows(island, world, mechanisms, &problem.entries, &bounces.struck);
             bounces.entries = problem.entries;
         }
-        for ((state, v), time) in self.states[first_state..].iter_mut().zip(&before).zip(&met) {
+        for ((state, v), time) in island.states.iter_mut().zip(&before).zip(&met) {
             if time.is_finite() {
                 state.shift = (*v - state.motion().v) * *time;
             }
         }
-        self.bounces = bounces;
+        island.bounces = bounces;
     }
 
     /// The blows that will fall within the step as bodies move now.
-    fn coming(&self, island: &Island, world: &World, h: f64, tolerance: f64) -> Vec<Blow> {
+    fn coming(&self, island: &Island, world: &Seen, h: f64, tolerance: f64) -> Vec<Blow> {
         let mut coming = Vec::new();
         let mut entry = 0;
-        for &m in &island.manifolds {
-            let manifold = &world.collisions.manifolds[m as usize];
+        for (m, manifold) in island.touching.iter().enumerate() {
             let restitution = manifold.material.restitution;
             for point in manifold.points() {
                 let speed = -island.problem.entries[entry].b[0];
                 // what is soft rebounds by its own spring
                 let hard = manifold.material.softness.is_none();
                 if hard && restitution > 0.0 && speed > tolerance.max(1e-12) {
-                    let approach = Approach { speed, ..self.approach(world, manifold, point.position) };
+                    let approach = Approach { speed, ..self.approach(island, world, manifold, point.position) };
                     if let Some(time) = approach.time_to(point.gap, h) {
                         let speed_after = restitution * speed + (1.0 + restitution) * approach.growth * time;
                         coming.push(Blow { entry, manifold: m, time, speed_after });
@@ -163,35 +153,36 @@ impl Contacts {
     }
 
     fn take_blows(
-        &mut self,
+        &self,
         island: &mut Island,
-        world: &mut World,
-        mechanisms: &mut [Mechanism],
+        world: &Seen,
+        mechanisms: &mut Members,
         blows: &[Entry],
         struck: &[usize],
     ) {
         let (mut k, mut next) = (0, 0);
-        for &m in &island.manifolds {
-            let manifold = world.collisions.manifolds[m as usize];
+        for m in 0..island.touching.len() {
+            let manifold = island.touching[m];
             let mut updated = manifold;
             for point in updated.points_mut() {
                 if struck.get(next) == Some(&k) {
-                    self.push_point(mechanisms, &manifold, &island.rows[k], &blows[next].impulse);
+                    let rows = island.rows[k];
+                    self.push_point(island, mechanisms, &manifold, &rows, &blows[next].impulse);
                     point.blow += blows[next].impulse[0];
                     next += 1;
                 }
                 k += 1;
             }
-            world.collisions.manifolds[m as usize] = updated;
+            island.touching[m] = updated;
         }
         for &m in &island.mechanisms {
-            mechanisms[m as usize].take_blow();
+            mechanisms[m].take_blow();
         }
         let mut k = 0;
-        for &m in &island.manifolds {
-            let manifold = &world.collisions.manifolds[m as usize];
+        for m in 0..island.touching.len() {
+            let manifold = &island.touching[m];
             for _ in manifold.points() {
-                let b = self.contact_velocity(world, mechanisms, manifold, &island.rows[k]);
+                let b = self.contact_velocity(island, world, mechanisms, manifold, &island.rows[k]);
                 island.problem.entries[k].b = b;
                 k += 1;
             }

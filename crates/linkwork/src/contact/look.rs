@@ -6,13 +6,14 @@
 //! iteration that closes the joints, on gaps.
 
 use super::entries::contact_rows;
+use super::members::Members;
 use super::solve::aim;
 use super::{Contacts, Island, NONE};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::Motion;
 use crate::math::Placed;
-use crate::mechanism::{Mechanism, outside_moved};
-use crate::world::World;
+use crate::mechanism::outside_moved;
+use crate::world::Seen;
 use glam::DVec3;
 
 pub(super) const MOST_LOOKS: u32 = 4;
@@ -31,67 +32,70 @@ const LIFT: f64 = 1e-5;
 
 /// A contact point that was not seen at the start of the step.
 struct Unseen {
-    manifold: u32,
+    /// One of the same pair, among those of the island.
+    manifold: usize,
     normal: DVec3,
     points: Vec<ContactPoint>,
+}
+
+/// A body that is met beyond its reach.
+#[derive(Clone, Copy)]
+pub(super) struct Hit {
+    /// If it is of another island, or of none.
+    unit: Option<u32>,
+    slot: u32,
+    /// m/s.
+    speed: f64,
 }
 
 impl Contacts {
     /// Looks where bodies will be; returns how much deeper than wanted they will overlap there, m. Where that is worth it
     /// and `mend` is set, contacts must be solved again: targets and points are mended, and impulses taken back.
     pub(super) fn look_again(
-        &mut self,
+        &self,
         island: &mut Island,
-        world: &mut World,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
+        world: &Seen,
+        mechanisms: &mut Members,
         h: f64,
         mend: bool,
     ) -> f64 {
         let mut worst = 0.0_f64;
         let mut unseen: Vec<Unseen> = Vec::new();
         // of each manifold: its first contact
-        let mut starts = Vec::with_capacity(island.manifolds.len());
+        let mut starts = Vec::with_capacity(island.touching.len());
         let mut contacts = 0;
-        for &m in &island.manifolds {
+        for manifold in &island.touching {
             starts.push(contacts);
-            contacts += world.collisions.manifolds[m as usize].points().len();
+            contacts += manifold.points().len();
         }
-        let mut at = 0;
-        while at < island.seen {
+        let (mut at, seen) = (0, island.manifolds.len());
+        while at < seen {
             // all manifolds of one pair together, those that were added too
-            let first = world.collisions.manifolds[island.manifolds[at] as usize];
+            let first = island.touching[at];
             let same = |k: &usize| {
-                let m = &world.collisions.manifolds[island.manifolds[*k] as usize];
+                let m = &island.touching[*k];
                 (m.collider_a, m.collider_b) == (first.collider_a, first.collider_b)
             };
-            let mut group: Vec<usize> = (at..island.seen).take_while(same).collect();
+            let mut group: Vec<usize> = (at..seen).take_while(same).collect();
             at += group.len();
-            group.extend((island.seen..island.manifolds.len()).filter(same));
+            group.extend((seen..island.touching.len()).filter(same));
             if !island.solved || self.bends_its_way(world, mechanisms, island, &first, h) {
                 let deeper = self.look_at_pair(island, world, mechanisms, &group, &starts, h, &mut unseen);
                 worst = worst.max(deeper);
             }
         }
         if mend && worst > TOLERANCE {
-            self.take_back(island, mechanisms, first_state);
+            self.take_back(island, mechanisms);
             self.add_unseen(island, world, mechanisms, &unseen, h);
         }
         worst
     }
 
     /// Whether the end of the step may be elsewhere than the velocities say.
-    fn bends_its_way(
-        &self,
-        world: &World,
-        mechanisms: &[Mechanism],
-        island: &Island,
-        manifold: &Manifold,
-        h: f64,
-    ) -> bool {
+    fn bends_its_way(&self, world: &Seen, mechanisms: &Members, island: &Island, manifold: &Manifold, h: f64) -> bool {
         // what passes by may meet with other faces than those that were nearest
         let sides = [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)];
-        let [a, b] = sides.map(|(slot, _)| self.motion(world, mechanisms, slot));
+        let [a, b] = sides.map(|(slot, _)| self.motion(island, world, mechanisms, slot));
         let across = (b.v - a.v).reject_from_normalized(manifold.normal).length();
         if h * across > PASSING && sides.iter().all(|(_, collider)| world.collisions.sweep(*collider).is_finite()) {
             return true;
@@ -100,7 +104,7 @@ impl Contacts {
             let unit = self.unit[slot as usize];
             let place = island.mechanisms.iter().position(|&m| m == unit);
             let closed_by_moving = place.is_some_and(|k| island.closings[k] != Some(0));
-            let angle = h * self.motion(world, mechanisms, slot).w.length();
+            let angle = h * self.motion(island, world, mechanisms, slot).w.length();
             closed_by_moving || (angle > 0.0 && 0.5 * angle * angle * world.collisions.sweep(collider) > TOLERANCE)
         })
     }
@@ -109,22 +113,22 @@ impl Contacts {
     fn look_at_pair(
         &self,
         island: &mut Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
+        world: &Seen,
+        mechanisms: &Members,
         group: &[usize],
         starts: &[usize],
         h: f64,
         unseen: &mut Vec<Unseen>,
     ) -> f64 {
-        let first = world.collisions.manifolds[island.manifolds[group[0]] as usize];
-        let (a, b) = (self.end(world, mechanisms, first.a, h), self.end(world, mechanisms, first.b, h));
-        let turned = |slot: u32, collider: u32| match self.motion(world, mechanisms, slot).w.length() {
+        let first = island.touching[group[0]];
+        let [a, b] = [first.a, first.b].map(|slot| self.end(island, world, mechanisms, slot, h));
+        let turned = |slot: u32, collider: u32| match self.motion(island, world, mechanisms, slot).w.length() {
             0.0 => 0.0,
             spin => h * spin * world.collisions.sweep(collider),
         };
         let near =
             world.collisions.near(&first) + turned(first.a, first.collider_a) + turned(first.b, first.collider_b);
-        let touches = world.collisions.look_ahead(&first, &a, &b, REACH);
+        let touches = world.collisions.look_ahead_with(&mut island.looker, &first, &a, &b, REACH);
         // normal, place, place in b, gap
         let mut seen: Vec<(DVec3, DVec3, DVec3, f64)> = Vec::new();
         for touch in touches.iter() {
@@ -135,7 +139,7 @@ impl Contacts {
         let mut taken = vec![false; seen.len()];
         let mut worst = 0.0_f64;
         for &position in group {
-            let manifold = world.collisions.manifolds[island.manifolds[position] as usize];
+            let manifold = island.touching[position];
             for (k, point) in (starts[position]..).zip(manifold.points()) {
                 let mut best = (near * near, usize::MAX);
                 for (i, s) in seen.iter().enumerate().filter(|(i, _)| !taken[*i]) {
@@ -146,13 +150,13 @@ impl Contacts {
                 }
                 if best.1 != usize::MAX {
                     taken[best.1] = true;
-                    let wanted = point.gap + self.shift(&manifold) + h * island.problem.entries[k].velocity[0];
+                    let wanted = point.gap + self.shift(island, &manifold) + h * island.problem.entries[k].velocity[0];
                     let end = seen[best.1].3;
                     let predicted = wanted + island.bends[k];
                     let presses = island.problem.entries[k].impulse[0] > 0.0;
                     let lifted = if presses { (end - predicted) * TOLERANCE / LIFT } else { 0.0 };
                     // what was added had not touched at the start
-                    let start = if position < island.seen { point.gap.min(0.0) } else { 0.0 };
+                    let start = if position < island.manifolds.len() { point.gap.min(0.0) } else { 0.0 };
                     let deeper = start - end;
                     let gives_way = manifold.material.softness.is_some();
                     let unsolved = if deeper > SOFT && !gives_way { deeper } else { 0.0 };
@@ -166,7 +170,7 @@ impl Contacts {
         for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
             worst = worst.max(-s.3);
             let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::default() };
-            let manifold = island.manifolds[group[0]];
+            let manifold = group[0];
             match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == s.0) {
                 Some(u) => u.points.push(point),
                 None => unseen.push(Unseen { manifold, normal: s.0, points: vec![point] }),
@@ -176,25 +180,18 @@ impl Contacts {
     }
 
     /// Adds points that were seen at the end alone, at the place of their bodies now.
-    fn add_unseen(
-        &mut self,
-        island: &mut Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        unseen: &[Unseen],
-        h: f64,
-    ) {
+    fn add_unseen(&self, island: &mut Island, world: &Seen, mechanisms: &Members, unseen: &[Unseen], h: f64) {
         let bounded = island.problem.entries.split_off(island.rows.len());
         let before = island.problem.entries.len();
         for Unseen { manifold, normal, points } in unseen {
-            let pair = world.collisions.manifolds[*manifold as usize];
+            let pair = island.touching[*manifold];
             let mut added = pair.with_points(*normal, points);
             let b = world.bodies.at(pair.b as usize).map_or(Placed::WORLD, |b| b.placed());
             let mut problem = std::mem::take(&mut island.problem);
             for point in added.points_mut() {
                 point.position = b.x + b.r * point.local_b;
                 let rows = contact_rows(world, &pair.with_points(*normal, &[*point]), point);
-                let speed = self.add_contact(&mut problem, world, mechanisms, &pair, &rows);
+                let speed = self.add_contact(island, &mut problem, world, mechanisms, &pair, &rows);
                 island.fastest = island.fastest.max(speed);
                 let Some(entry) = problem.entries.last() else { continue };
                 let rates = problem.rates(entry, &island.z);
@@ -206,8 +203,7 @@ impl Contacts {
                 island.bends.push(0.0);
             }
             island.problem = problem;
-            island.manifolds.push(world.collisions.manifolds.len() as u32);
-            world.collisions.manifolds.push(added);
+            island.touching.push(added);
         }
         island.first_roll += island.problem.entries.len() - before;
         island.problem.entries.extend(bounded);
@@ -215,37 +211,27 @@ impl Contacts {
 
     /// Whether a blow throws a body into something that contacts were not looked for with; both speeds are noted for the
     /// next search.
-    pub(super) fn outruns_its_reach(
-        &mut self,
-        island: &Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        h: f64,
-    ) -> bool {
-        let mut thrown = std::mem::take(&mut self.thrown);
-        thrown.clear();
-        for &m in &island.manifolds {
-            let m = &world.collisions.manifolds[m as usize];
+    pub(super) fn outruns_its_reach(&self, island: &mut Island, world: &Seen, mechanisms: &Members, h: f64) -> bool {
+        let mut thrown = Vec::new();
+        for m in &island.touching {
             for (slot, collider) in [(m.a, m.collider_a), (m.b, m.collider_b)] {
                 if self.unit[slot as usize] != NONE
-                    && h * self.speed(world, mechanisms, slot, collider) > world.collisions.reach(collider)
+                    && h * self.speed(island, world, mechanisms, slot, collider) > world.collisions.reach(collider)
                 {
                     thrown.push(collider);
                 }
             }
         }
-        let meets = self.meets_beyond_reach(island, world, mechanisms, &mut thrown, h);
-        self.thrown = thrown;
-        meets
+        self.meets_beyond_reach(island, world, mechanisms, thrown, h)
     }
 
     /// The same, of colliders that are known to go farther than contacts were looked for.
     pub(super) fn meets_beyond_reach(
-        &mut self,
-        island: &Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        thrown: &mut Vec<u32>,
+        &self,
+        island: &mut Island,
+        world: &Seen,
+        mechanisms: &Members,
+        mut thrown: Vec<u32>,
         h: f64,
     ) -> bool {
         if thrown.is_empty() {
@@ -254,44 +240,34 @@ impl Contacts {
         thrown.sort_unstable();
         thrown.dedup();
         let mut any = false;
-        let mut pairs = std::mem::take(&mut self.thrown_pairs);
-        pairs.clear();
-        for &collider in &*thrown {
+        let mut pairs = Vec::new();
+        for &collider in &thrown {
             world.collisions.each_pair_of(collider, |k| pairs.push(k));
         }
         pairs.sort_unstable();
         pairs.dedup();
         for &k in &pairs {
             let Some(pair) = world.collisions.pair_out_of_reach(k) else { continue };
-            let end = |slot: u32| match self.is_in(island, slot) {
-                true => self.end(world, mechanisms, slot, h),
+            let [a, b] = [pair.a, pair.b].map(|slot| match self.is_in(island, slot) {
+                true => self.end(island, world, mechanisms, slot, h),
                 false => flown(world, slot, h),
-            };
-            let (a, b) = (end(pair.a), end(pair.b));
-            let touches = world.collisions.look_ahead(&pair, &a, &b, 0.0);
+            });
+            let touches = world.collisions.look_ahead_with(&mut island.looker, &pair, &a, &b, 0.0);
             if touches.iter().any(|t| t.points.iter().any(|p| p.1 < -TOO_DEEP)) {
                 self.note_hit(island, world, mechanisms, [(pair.a, pair.collider_a), (pair.b, pair.collider_b)]);
                 any = true;
             }
         }
-        self.thrown_pairs = pairs;
-        for &collider in &*thrown {
+        for &collider in &thrown {
             any |= self.meets_on_its_way(island, world, mechanisms, collider, h);
         }
         any
     }
 
     /// Whether a thrown collider meets something on its way that was out of reach, even if it will have passed it.
-    fn meets_on_its_way(
-        &mut self,
-        island: &Island,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        collider: u32,
-        h: f64,
-    ) -> bool {
+    fn meets_on_its_way(&self, island: &mut Island, world: &Seen, mechanisms: &Members, collider: u32, h: f64) -> bool {
         let slot = world.collisions.slot_of(collider);
-        let way = self.motion(world, mechanisms, slot).v * h;
+        let way = self.motion(island, world, mechanisms, slot).v * h;
         // what may fly so far was looked for that far
         if way.length() <= world.collisions.reach(collider) {
             return false;
@@ -304,17 +280,22 @@ impl Contacts {
     }
 
     /// Notes how fast bodies are that meet, and who is hit from outside the island.
-    fn note_hit(&mut self, island: &Island, world: &World, mechanisms: &[Mechanism], sides: [(u32, u32); 2]) {
+    fn note_hit(&self, island: &mut Island, world: &Seen, mechanisms: &Members, sides: [(u32, u32); 2]) {
         for (slot, collider) in sides {
             let inside = self.is_in(island, slot);
-            let unit = self.unit[slot as usize];
-            if unit != NONE && !inside {
-                self.hit.push(unit);
-            }
-            let speed = if inside { self.speed(world, mechanisms, slot, collider) } else { 0.0 };
+            let speed = if inside { self.speed(island, world, mechanisms, slot, collider) } else { 0.0 };
+            let unit = Some(self.unit[slot as usize]).filter(|unit| *unit != NONE && !inside);
+            island.hits.push(Hit { unit, slot, speed: if speed.is_finite() { speed } else { 0.0 } });
+        }
+    }
+
+    /// Takes note of what an island hits.
+    pub(super) fn take_hits(&mut self, island: &mut Island) {
+        for Hit { unit, slot, speed } in island.hits.drain(..) {
+            self.hit.extend(unit);
             self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
             let known = &mut self.pushes[slot as usize];
-            *known = known.max(if speed.is_finite() { speed } else { 0.0 });
+            *known = known.max(speed);
         }
     }
 
@@ -328,27 +309,26 @@ impl Contacts {
     }
 
     /// How fast points of a collider move at most.
-    fn speed(&self, world: &World, mechanisms: &[Mechanism], slot: u32, collider: u32) -> f64 {
-        world.collisions.speed(collider, &self.motion(world, mechanisms, slot))
+    fn speed(&self, island: &Island, world: &Seen, mechanisms: &Members, slot: u32, collider: u32) -> f64 {
+        world.collisions.speed(collider, &self.motion(island, world, mechanisms, slot))
     }
 
     /// Where a body will be.
-    pub(super) fn end(&self, world: &World, mechanisms: &[Mechanism], slot: u32, h: f64) -> Placed {
+    pub(super) fn end(&self, island: &Island, world: &Seen, mechanisms: &Members, slot: u32, h: f64) -> Placed {
         let unit = self.unit[slot as usize];
         if unit == NONE {
             let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
-            return outside_moved(&self.motion(world, mechanisms, slot), &here, h);
+            return outside_moved(&self.motion(island, world, mechanisms, slot), &here, h);
         }
-        let local = self.local[slot as usize] as usize;
-        match (unit as usize) < mechanisms.len() {
-            true => *mechanisms[unit as usize].next_pose(local),
-            false => self.states[local].next,
+        match (unit as usize) < self.mechanism_count {
+            true => *mechanisms[unit].next_pose(self.local[slot as usize] as usize),
+            false => self.state(island, unit).next,
         }
     }
 }
 
 /// Where a body that this island does not move will be, if nothing stops it.
-fn flown(world: &World, slot: u32, h: f64) -> Placed {
+fn flown(world: &Seen, slot: u32, h: f64) -> Placed {
     let Some(body) = world.bodies.at(slot as usize) else { return Placed::WORLD };
     outside_moved(&Motion { v: body.v, w: body.w }, &body.placed(), h)
 }

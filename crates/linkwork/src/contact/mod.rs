@@ -14,6 +14,7 @@ mod free;
 pub mod lcp;
 mod listing;
 mod look;
+mod members;
 mod newton;
 mod pile;
 mod problem;
@@ -28,7 +29,7 @@ pub(crate) use listing::Touch;
 pub use listing::{Contact, ContactEvent};
 pub(crate) use quiet::Resting;
 
-use crate::collide::{Manifold, PlacedBody};
+use crate::collide::{Looker, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
 use crate::math::length;
@@ -36,9 +37,12 @@ use crate::mechanism::{Advance, Mechanism};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
 use crate::step::Active;
-use crate::world::{Bodies, World};
+use crate::world::{Bodies, Seen, World};
 use bounce::Bounces;
+use entries::guess_joints;
 use free::{Free, predict_all};
+use look::Hit;
+use members::Members;
 use newton::Newton;
 use pile::Plan;
 use problem::{Entry, Law, Problem};
@@ -70,8 +74,22 @@ struct Island {
     /// Slots of all its bodies, and whether they sleep.
     bodies: Vec<u32>,
     asleep: bool,
-    /// How many of them were seen where the step begins.
-    seen: usize,
+    /// Its manifolds, with what the step makes of them, and those that were not seen where it begins.
+    touching: Vec<Manifold>,
+    /// Its bodies without joints.
+    states: Vec<Free>,
+    /// Of each of its mechanisms and bodies without joints: its first coordinate, or its first body if it is a pile, and
+    /// whether a contact or particles push it.
+    first: Vec<u32>,
+    pushed: Vec<bool>,
+    /// How its mechanisms advanced, and what all of it did.
+    advances: Vec<Advance>,
+    report: ContactReport,
+    outcome: Attempt,
+    /// What is met beyond its reach.
+    hits: Vec<Hit>,
+    bounces: Bounces,
+    looker: Looker,
     /// What is to be done with it, and what sweeps leave if it is a pile.
     plan: Plan,
     swept: pile::Swept,
@@ -89,7 +107,7 @@ struct Island {
     /// Rolling and spinning friction, and where its entries begin.
     rolls: Vec<rolling::Roll>,
     first_roll: usize,
-    /// Joints of mechanisms that are solved body by body, and of each its mechanism and its first row there.
+    /// Joints of mechanisms that are solved body by body, and of each its mechanism, by its place, and its first row there.
     joints: Vec<Entry>,
     joint_rows: Vec<(u32, u32)>,
     slips: Vec<f64>,
@@ -102,8 +120,9 @@ struct Island {
     tight: bool,
     /// Whether a solve of this step took many iterations.
     hard: bool,
-    /// Whether the last solve met its tolerance.
+    /// Whether the last solve met its tolerance, and whether the step was solved with the matrix of an earlier one.
     solved: bool,
+    rested: bool,
     /// The fastest that meets, m/s.
     fastest: f64,
     /// Of each mechanism: iterations that closed its joints.
@@ -111,8 +130,9 @@ struct Island {
 }
 
 /// How an attempt to advance an island ended. What has not advanced is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Attempt {
+    #[default]
     Advanced,
     NeedsSmallerStep,
     NeedsSweeps,
@@ -172,23 +192,16 @@ pub(crate) struct Contacts {
     #[allow(clippy::vec_box, reason = "the same")]
     vacant: Vec<Box<Island>>,
     count: usize,
-    states: Vec<Free>,
-    first_coordinate: Vec<u32>,
     mechanism_count: usize,
-    /// By unit: whether a contact or particles push it, and whether particles do.
-    pushed: Vec<bool>,
+    /// By unit: its place among the mechanisms or the free bodies of its island, and whether particles push it.
+    place: Vec<u32>,
     carried: Vec<bool>,
     /// By slot: speed that a body turned out to be given within the step, faster than its reach allows for.
     pushes: Vec<f64>,
-    thrown: Vec<u32>,
-    thrown_pairs: Vec<u32>,
     /// Units of other islands, or of none, that a thrown body meets.
     hit: Vec<u32>,
-    bounces: Bounces,
     solver: ContactSolver,
     advances: Vec<Advance>,
-    /// Of each mechanism in a pile: its place among those of the pile.
-    place: Vec<u32>,
     spare: pile::Spare,
 }
 
@@ -205,7 +218,6 @@ impl Contacts {
         is_part: bool,
     ) {
         self.count = 0;
-        self.states.clear();
         self.advances.clear();
         let World { bodies, joints, collisions, gravity, graph_version, collides, .. } = world;
         if !*collides && !bodies.iter().any(|(_, b)| b.push_by_particles().is_some()) {
@@ -223,7 +235,6 @@ impl Contacts {
                 *carried |= b.push_by_particles().is_some();
             }
         }
-        self.pushed.copy_from_slice(&self.carried);
         if *collides {
             collisions.sync(*graph_version, bodies, joints);
             collisions.update(&self.placed, h, gravity.length());
@@ -248,8 +259,8 @@ impl Contacts {
         for (k, &slot) in free.iter().enumerate().filter(|(k, _)| active.free[*k]) {
             self.unit[slot as usize] = (mechanisms.len() + k) as u32;
         }
-        self.pushed.clear();
-        self.pushed.resize(mechanisms.len() + free.len(), false);
+        self.place.clear();
+        self.place.resize(mechanisms.len() + free.len(), NONE);
         self.carried.clear();
         self.carried.resize(mechanisms.len() + free.len(), false);
         self.parent.clear();
@@ -295,11 +306,12 @@ impl Contacts {
             self.island_of[unit as usize] = island;
             if island != NONE {
                 let island = &mut self.islands[island as usize];
-                if (unit as usize) < mechanisms {
-                    island.mechanisms.push(unit);
-                } else {
-                    island.free.push(unit - mechanisms as u32);
-                }
+                let (list, number) = match (unit as usize) < mechanisms {
+                    true => (&mut island.mechanisms, unit),
+                    false => (&mut island.free, unit - mechanisms as u32),
+                };
+                self.place[unit as usize] = list.len() as u32;
+                list.push(number);
             }
         }
     }
@@ -316,6 +328,7 @@ impl Contacts {
             island.mechanisms.clear();
             island.free.clear();
             island.manifolds.clear();
+            island.states.clear();
             island.asleep = false;
             self.count += 1;
         }
@@ -368,26 +381,7 @@ impl Contacts {
         let halving = (halvings, may_halve);
         others.extend(self.advance_piles(&piles, true, world, mechanisms, free, params, halving, late, &mut report));
         others.sort_unstable();
-        let mut piles = Vec::new();
-        for k in others {
-            let mut island = self.lend(k);
-            island.calm = island.plan == Plan::Calm && {
-                let mut members = pile::members_of(mechanisms, &island.mechanisms);
-                self.is_pile(&mut island, &world.seen(), &mut members, free, params.dt)
-            };
-            let mut attempt = ContactReport::default();
-            let outcome = self.advance_island(&mut island, world, mechanisms, free, params, may_halve, &mut attempt);
-            report.add(&attempt, outcome == Attempt::Advanced);
-            match outcome {
-                Attempt::Advanced => {}
-                Attempt::NeedsSmallerStep => island.delay(late),
-                Attempt::NeedsSweeps => piles.push(k),
-            }
-            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
-                world.resting.note_calm(slot, outcome != Attempt::NeedsSweeps);
-            }
-            self.give_back(k, island);
-        }
+        let piles = self.advance_others(&others, world, mechanisms, free, params, may_halve, late, &mut report);
         let left = self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
         debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
         // what is thrown at must not stand still while it is hit
@@ -407,73 +401,106 @@ impl Contacts {
         self.advances.iter()
     }
 
-    /// Advances an island; returns whether it did, or what it needs.
-    fn advance_island(
+    /// Advances islands by Newton's method, several at once; those that need a smaller step are late. Returns those that need
+    /// sweeps.
+    fn advance_others(
         &mut self,
-        island: &mut Island,
+        others: &[usize],
         world: &mut World,
         mechanisms: &mut [Mechanism],
         free: &[u32],
         params: &StepParams,
         may_halve: bool,
+        late: &mut Active,
         report: &mut ContactReport,
+    ) -> Vec<usize> {
+        let mut piles = Vec::new();
+        if others.is_empty() {
+            return piles;
+        }
+        let (seen, resting) = (world.seen(), &world.resting);
+        let islands = self.work_on(others, mechanisms, |contacts, island, members| {
+            island.calm = island.plan == Plan::Calm && contacts.is_pile(island, &seen, members, free, params.dt);
+            (island.report, island.outcome) = (ContactReport::default(), Attempt::Advanced);
+            island.rested = contacts.advance_quietly(island, &seen, resting, free, params);
+            if !island.rested {
+                island.outcome = contacts.advance_island(island, &seen, members, free, params, may_halve);
+            }
+        });
+        for (mut island, &k) in islands.into_iter().zip(others) {
+            report.add(&island.report, island.outcome == Attempt::Advanced);
+            self.take_hits(&mut island);
+            self.take_manifolds(&mut island, world);
+            match island.outcome {
+                Attempt::Advanced => {
+                    self.advances.append(&mut island.advances);
+                    self.keep_matrix(&island, world, params.dt);
+                }
+                Attempt::NeedsSmallerStep => island.delay(late),
+                Attempt::NeedsSweeps => piles.push(k),
+            }
+            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
+                world.resting.note_calm(slot, island.outcome != Attempt::NeedsSweeps);
+            }
+            self.give_back(k, island);
+        }
+        piles
+    }
+
+    /// Advances an island; returns whether it did, or what it needs.
+    fn advance_island(
+        &self,
+        island: &mut Island,
+        world: &Seen,
+        mechanisms: &mut Members,
+        free: &[u32],
+        params: &StepParams,
+        may_halve: bool,
     ) -> Attempt {
         let h = params.dt;
-        let first_state = self.states.len();
-        if self.advance_quietly(island, world, free, params, report) {
-            return Attempt::Advanced;
-        }
-        self.open(island, world, mechanisms, free, h, report);
-        self.bounce(island, world, mechanisms, first_state, h, solve::RIGID_TOLERANCE * island.fastest);
-        for &m in &island.mechanisms {
-            mechanisms[m as usize].kick_in_contact(h);
-        }
-        for state in &mut self.states[first_state..] {
-            state.kick(&world.bodies, world.gravity, h);
-        }
+        let mut report = std::mem::take(&mut island.report);
+        self.open(island, world, mechanisms, free, h, &mut report);
+        self.bounce(island, world, mechanisms, h, solve::RIGID_TOLERANCE * island.fastest);
+        mechanisms.list.iter_mut().for_each(|m| m.kick_in_contact(h));
+        island.states.iter_mut().for_each(|state| state.kick(world.bodies, world.gravity, h));
         self.aim_contacts(island, world, mechanisms, h);
-        for &m in &island.mechanisms {
-            self.add_bounded(&mut island.problem, mechanisms, m);
-        }
+        self.add_bounded(island, mechanisms);
         self.add_rolling(island, world, mechanisms);
         island.problem.entries.extend_from_slice(&island.joints);
-        self.guess_joints(island, mechanisms);
-        self.guess(island, world, mechanisms, first_state);
+        guess_joints(island, mechanisms);
+        self.guess(island, world, mechanisms);
         for look in 0.. {
-            self.solve(island, world, mechanisms, h, report);
+            self.solve(island, world, mechanisms, h, &mut report);
+            island.report = report;
             if island.calm && look == 0 && !island.solved {
-                self.states.truncate(first_state);
-                island.mechanisms.iter().for_each(|&m| mechanisms[m as usize].take_kick_back());
+                mechanisms.list.iter_mut().for_each(|m| m.take_kick_back());
                 return Attempt::NeedsSweeps;
             }
-            self.push_all(island, world, mechanisms, first_state, h);
-            let closed = self.predict(island, mechanisms, first_state, params);
+            self.push_all(island, mechanisms, h);
+            let closed = predict(island, mechanisms, params);
             // where a solve is hard already, another look is not worth it
             let last = look == if island.hard { 1 } else { look::MOST_LOOKS };
             let deeper = match closed {
-                true => self.look_again(island, world, mechanisms, first_state, h, !last),
+                true => self.look_again(island, world, mechanisms, h, !last),
                 false => f64::INFINITY,
             };
             let enough = last || !closed || deeper <= look::TOLERANCE;
             let failed = !closed || last && !island.hard && deeper > look::TOO_DEEP;
             if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
-                self.states.truncate(first_state);
                 return Attempt::NeedsSmallerStep;
             }
             if enough {
                 break;
             }
         }
-        for (&m, &iterations) in island.mechanisms.iter().zip(&island.closings) {
-            let touched = self.pushed[m as usize];
-            let advance = mechanisms[m as usize].finish_contact(h, params, iterations, touched);
-            self.advances.push(advance);
+        let Island { closings, pushed, states, advances, .. } = island;
+        advances.clear();
+        for ((mechanism, &iterations), &touched) in mechanisms.list.iter_mut().zip(&*closings).zip(&*pushed) {
+            advances.push(mechanism.finish_contact(h, params, iterations, touched));
         }
-        for state in &mut self.states[first_state..] {
-            let touched = self.pushed[self.unit[state.slot as usize] as usize];
-            state.advance(&world.bodies, world.gravity, h, touched);
+        for (state, &touched) in states.iter_mut().zip(&pushed[closings.len()..]) {
+            state.advance(world.bodies, world.gravity, h, touched);
         }
-        self.keep_matrix(island, world, first_state, h);
         Attempt::Advanced
     }
 
@@ -482,108 +509,107 @@ impl Contacts {
         self.pushes.clear();
     }
 
-    /// Finds where all bodies go; returns whether all joints can be closed there.
-    fn predict(
-        &mut self,
-        island: &mut Island,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
-        params: &StepParams,
-    ) -> bool {
-        island.closings.clear();
-        for &m in &island.mechanisms {
-            island.closings.push(mechanisms[m as usize].predict_contact(params.dt, params));
-        }
-        predict_all(&mut self.states[first_state..], params.dt);
-        island.closings.iter().all(Option::is_some)
+    /// A body without joints of an island.
+    fn state<'a>(&self, island: &'a Island, unit: u32) -> &'a Free {
+        &island.states[self.place[unit as usize] as usize]
     }
 
-    fn motion(&self, world: &World, mechanisms: &[Mechanism], slot: u32) -> Motion {
+    fn motion(&self, island: &Island, world: &Seen, mechanisms: &Members, slot: u32) -> Motion {
         let unit = self.unit[slot as usize];
         if unit == NONE {
-            return motion_by_user(&world.bodies, slot);
+            return motion_by_user(world.bodies, slot);
         }
-        let local = self.local[slot as usize] as usize;
-        if (unit as usize) < mechanisms.len() {
-            let (v, w) = mechanisms[unit as usize].motion_of(local);
+        if (unit as usize) < self.mechanism_count {
+            let (v, w) = mechanisms[unit].motion_of(self.local[slot as usize] as usize);
             return Motion { v, w };
         }
-        self.states[local].motion()
+        self.state(island, unit).motion()
     }
 
     fn contact_velocity(
         &self,
-        world: &World,
-        mechanisms: &[Mechanism],
+        island: &Island,
+        world: &Seen,
+        mechanisms: &Members,
         manifold: &Manifold,
         rows: &[Row; 3],
     ) -> [f64; 3] {
-        let (a, b) = (self.motion(world, mechanisms, manifold.a), self.motion(world, mechanisms, manifold.b));
+        let [a, b] = [manifold.a, manifold.b].map(|slot| self.motion(island, world, mechanisms, slot));
         [0, 1, 2].map(|r| rows[r].velocity(&a, &b))
     }
 
     /// Gives the impulse of one point to both bodies.
-    fn push_point(&mut self, mechanisms: &mut [Mechanism], manifold: &Manifold, rows: &[Row; 3], impulse: &[f64; 3]) {
+    fn push_point(
+        &self,
+        island: &mut Island,
+        mechanisms: &mut Members,
+        manifold: &Manifold,
+        rows: &[Row; 3],
+        impulse: &[f64; 3],
+    ) {
         for slot in [manifold.a, manifold.b] {
             let unit = self.unit[slot as usize];
             if unit != NONE {
-                self.pushed[unit as usize] |= impulse[0] > 0.0;
+                let place = self.place_in(island, unit);
+                island.pushed[place] |= impulse[0] > 0.0;
             }
         }
-        self.push_rows(mechanisms, manifold, rows, impulse);
+        self.push_rows(island, mechanisms, manifold, rows, impulse);
     }
 
     /// Gives impulses along rows to both bodies of a manifold.
-    fn push_rows(&mut self, mechanisms: &mut [Mechanism], manifold: &Manifold, rows: &[Row], impulse: &[f64]) {
+    fn push_rows(
+        &self,
+        island: &mut Island,
+        mechanisms: &mut Members,
+        manifold: &Manifold,
+        rows: &[Row],
+        impulse: &[f64],
+    ) {
         for (slot, is_b) in [(manifold.a, false), (manifold.b, true)] {
             let unit = self.unit[slot as usize];
-            let local = self.local[slot as usize] as usize;
             if unit == NONE {
                 continue;
             }
             for (row, &p) in rows.iter().zip(impulse) {
-                if (unit as usize) < mechanisms.len() {
-                    mechanisms[unit as usize].push(row, p, local, is_b);
+                if (unit as usize) < self.mechanism_count {
+                    mechanisms[unit].push(row, p, self.local[slot as usize] as usize, is_b);
                 } else {
-                    self.states[local].push(row, p, is_b);
+                    island.states[self.place[unit as usize] as usize].push(row, p, is_b);
                 }
             }
         }
     }
 
     /// Takes all impulses of contacts in an island back.
-    fn take_back(&mut self, island: &Island, mechanisms: &mut [Mechanism], first_state: usize) {
-        for &m in &island.mechanisms {
-            mechanisms[m as usize].take_pushes_back();
-            self.pushed[m as usize] = self.carried[m as usize];
-        }
-        for state in &mut self.states[first_state..] {
-            state.u = state.kicked;
-            let unit = self.unit[state.slot as usize] as usize;
-            self.pushed[unit] = self.carried[unit];
-        }
+    fn take_back(&self, island: &mut Island, mechanisms: &mut Members) {
+        mechanisms.list.iter_mut().for_each(|m| m.take_pushes_back());
+        island.states.iter_mut().for_each(|state| state.u = state.kicked);
+        self.forget_pushes(island);
     }
 
-    /// Gives the impulses to bodies, mechanisms and the memory of the contact points.
-    fn push_all(
-        &mut self,
-        island: &Island,
-        world: &mut World,
-        mechanisms: &mut [Mechanism],
-        first_state: usize,
-        h: f64,
-    ) {
-        self.take_back(island, mechanisms, first_state);
-        let (rigid, contacts) = (island.rigid, island.rows.len());
-        let mut entries = island.problem.entries.iter().zip(&island.rows);
-        for &k in &island.manifolds {
-            let manifold = world.collisions.manifolds[k as usize];
+    /// No contact pushes anything any more.
+    fn forget_pushes(&self, island: &mut Island) {
+        let free = island.free.iter().map(|&k| self.mechanism_count + k as usize);
+        let units = island.mechanisms.iter().map(|&m| m as usize).chain(free);
+        island.pushed.clear();
+        island.pushed.extend(units.map(|unit| self.carried[unit]));
+    }
+
+    /// Gives the impulses to bodies, mechanisms and contact points.
+    fn push_all(&self, island: &mut Island, mechanisms: &mut Members, h: f64) {
+        self.take_back(island, mechanisms);
+        let contacts = island.rows.len();
+        let mut k = 0;
+        for m in 0..island.touching.len() {
+            let manifold = island.touching[m];
             let mut updated = manifold;
-            for point in updated.points_mut() {
-                let Some((entry, rows)) = entries.next() else { break };
-                self.push_point(mechanisms, &manifold, rows, &entry.impulse);
+            for point in updated.points_mut().iter_mut().take(contacts - k) {
+                let (entry, rows) = (island.problem.entries[k], island.rows[k]);
+                k += 1;
+                self.push_point(island, mechanisms, &manifold, &rows, &entry.impulse);
                 point.impulse_n = entry.impulse[0];
-                let held = match rigid && manifold.material.softness.is_none() {
+                let held = match island.rigid && manifold.material.softness.is_none() {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
                         // the spring of sticking friction, without the damping that acts with it
@@ -597,12 +623,11 @@ impl Contacts {
                 };
                 point.impulse_t = rows[1].lin * held[0] + rows[2].lin * held[1];
             }
-            world.collisions.manifolds[k as usize] = updated;
+            island.touching[m] = updated;
         }
-        self.push_rolling(island, world, mechanisms);
+        self.push_rolling(island, mechanisms);
         let mut bounded = island.problem.entries[contacts..].iter();
-        for &m in &island.mechanisms {
-            let mechanism = &mut mechanisms[m as usize];
+        for mechanism in &mut mechanisms.list {
             for k in 0..mechanism.bounded_entries().count() {
                 let Some(entry) = bounded.next() else { break };
                 mechanism.push_bounded(k, entry.impulse[0]);
@@ -610,11 +635,29 @@ impl Contacts {
         }
     }
 
+    /// Gives the world what the step has made of an island's manifolds.
+    fn take_manifolds(&self, island: &mut Island, world: &mut World) {
+        let manifolds = &mut world.collisions.manifolds;
+        let mut touching = island.touching.drain(..);
+        for (&m, manifold) in island.manifolds.iter().zip(&mut touching) {
+            manifolds[m as usize] = manifold;
+        }
+        manifolds.extend(touching);
+        for p in island.swept.impulses.drain(..) {
+            p.give_to(&mut manifolds[p.manifold as usize]);
+        }
+    }
+
     /// Checks that the free bodies of islands have stayed within the range of numbers; names the slot of one that has not.
     pub fn not_finite(&self, late: &Active) -> Option<u32> {
         let fine = |s: &Free| s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite());
         let bad = |s: &&Free| !(self.is_late(s, late) || fine(s));
-        self.states.iter().find(bad).map(|s| s.slot)
+        self.states().find(bad).map(|s| s.slot)
+    }
+
+    /// The free bodies of all islands.
+    fn states(&self) -> impl Iterator<Item = &Free> {
+        self.islands[..self.count].iter().filter(|island| !island.asleep).flat_map(|island| &island.states)
     }
 
     fn is_late(&self, state: &Free, late: &Active) -> bool {
@@ -623,13 +666,21 @@ impl Contacts {
 
     /// Writes the free bodies of all islands back, but those that are late.
     pub fn scatter(&self, bodies: &mut Bodies, late: &Active) {
-        for state in self.states.iter().filter(|s| !self.is_late(s, late)) {
+        for state in self.states().filter(|s| !self.is_late(s, late)) {
             let Some(body) = bodies.at_mut(state.slot as usize) else { continue };
             let Motion { v, w } = state.motion();
             (body.x, body.q, body.v, body.w) = (state.pose.x, state.pose.q, v, w);
             body.supported = state.supported;
         }
     }
+}
+
+/// Finds where all bodies of an island go; returns whether all joints can be closed there.
+fn predict(island: &mut Island, mechanisms: &mut Members, params: &StepParams) -> bool {
+    island.closings.clear();
+    island.closings.extend(mechanisms.list.iter_mut().map(|m| m.predict_contact(params.dt, params)));
+    predict_all(&mut island.states, params.dt);
+    island.closings.iter().all(Option::is_some)
 }
 
 /// The motion of a body that no unit moves.

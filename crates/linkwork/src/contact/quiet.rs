@@ -13,12 +13,12 @@
 
 use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{Against, Batches, Frame, Point, Wide, drift_at, drifts, narrow, note_impulse, widen};
+use super::pile::{Against, Batches, Frame, Point, PointImpulse, Wide, drift_at, drifts, narrow, widen};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
-use super::{ContactReport, Contacts, Island};
+use super::{Contacts, Island, NONE};
 use crate::mechanism::Mechanism;
 use crate::params::{ContactSolver, StepParams};
-use crate::world::World;
+use crate::world::{Seen, World};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,12 +140,12 @@ pub(super) struct Quiet {
 
 impl Contacts {
     /// Keeps the matrix of an island that was solved from scratch and has come to rest.
-    pub(super) fn keep_matrix(&self, island: &Island, world: &mut World, first_state: usize, h: f64) {
-        let usual = island.solved && !island.hard && self.solver == ContactSolver::Newton;
+    pub(super) fn keep_matrix(&self, island: &Island, world: &mut World, h: f64) {
+        let usual = island.solved && !island.hard && !island.rested && self.solver == ContactSolver::Newton;
         if !island.mechanisms.is_empty() || island.free.len() < FEWEST_BODIES || !usual {
             return;
         }
-        let states = &self.states[first_state..];
+        let states = &island.states;
         let Some(laid) = island.newton.laid().filter(|_| states.iter().all(|s| rests(s, h))) else { return };
         let bodies: Vec<u32> = states.iter().map(|s| s.slot).collect();
         let key = bodies.iter().copied().min().unwrap_or(0);
@@ -164,16 +164,16 @@ impl Contacts {
 
     /// Advances an island that rests; returns whether it did.
     pub(super) fn advance_quietly(
-        &mut self,
+        &self,
         island: &mut Island,
-        world: &mut World,
+        world: &Seen,
+        resting: &Resting,
         free: &[u32],
         params: &StepParams,
-        report: &mut ContactReport,
     ) -> bool {
         let h = params.dt;
         let Some(lowest) = island.free.iter().map(|&k| free[k as usize]).min() else { return false };
-        let Some(matrix) = world.resting.matrices.get(&lowest).cloned() else { return false };
+        let Some(matrix) = resting.matrices.get(&lowest) else { return false };
         let same = matrix.bodies.iter().copied().eq(island.free.iter().map(|&k| free[k as usize]));
         let plain = |m: &u32| {
             let material = &world.collisions.manifolds[*m as usize].material;
@@ -189,56 +189,61 @@ impl Contacts {
         if island.free.iter().any(carried) || !island.manifolds.iter().all(plain) {
             return false;
         }
-        let first_state = self.states.len();
         let mut quiet = std::mem::take(&mut island.quiet);
-        let rested = self.fill_quietly(&mut quiet, island, world, free, h)
+        let report = &mut island.report;
+        let rested = self.fill_quietly(&mut quiet, &mut island.states, &island.free, &island.manifolds, world, free, h)
             && quiet.solve(&matrix.laid, h).is_some_and(|(iterations, residual)| {
                 report.iterations += iterations;
                 report.residual = report.residual.max(residual);
                 true
             })
-            && self.states[first_state..].iter_mut().zip(&quiet.u).all(|(state, u)| {
+            && island.states.iter_mut().zip(&quiet.u).all(|(state, u)| {
                 state.u = narrow(u);
                 rests(state, h)
             });
         if rested {
-            self.take_quietly(&quiet, island, world, first_state, h, report);
-        } else {
-            self.states.truncate(first_state);
+            self.take_quietly(&quiet, island, world, h);
         }
         island.quiet = quiet;
         rested
     }
 
     /// Kicks the bodies and puts their contacts in lanes; returns whether all of them rest.
-    fn fill_quietly(&mut self, quiet: &mut Quiet, island: &Island, world: &World, free: &[u32], h: f64) -> bool {
+    fn fill_quietly(
+        &self,
+        quiet: &mut Quiet,
+        states: &mut Vec<Free>,
+        members: &[u32],
+        manifolds: &[u32],
+        world: &Seen,
+        free: &[u32],
+        h: f64,
+    ) -> bool {
         quiet.clear();
-        self.first_coordinate.resize(self.island_of.len(), super::NONE);
-        for (number, &k) in island.free.iter().enumerate() {
-            let slot = free[k as usize];
-            let mut state = Free::new(&world.bodies, slot);
+        states.clear();
+        for &k in members {
+            let mut state = Free::new(world.bodies, free[k as usize]);
             if !rests(&state, h) {
                 return false;
             }
             quiet.before.push(widen(&state.u));
-            state.kick(&world.bodies, world.gravity, h);
+            state.kick(world.bodies, world.gravity, h);
             quiet.kicked.push(widen(&state.kicked));
             quiet.frames.push(state.frame());
-            self.local[slot as usize] = self.states.len() as u32;
-            self.first_coordinate[self.mechanism_count + k as usize] = number as u32;
-            self.states.push(state);
+            states.push(state);
         }
-        for &m in &island.manifolds {
+        for &m in manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
-            let bodies = [manifold.a, manifold.b].map(|slot| self.body_in_pile(slot));
-            if manifold.points().iter().any(|p| h * drift_at(&world.bodies, manifold, p.position).length() > MOST_WAY) {
+            let units = [manifold.a, manifold.b].map(|slot| self.unit[slot as usize]);
+            let bodies = units.map(|unit| (unit != NONE).then(|| self.place[unit as usize]));
+            if manifold.points().iter().any(|p| h * drift_at(world.bodies, manifold, p.position).length() > MOST_WAY) {
                 return false;
             }
-            quiet.batches.add(m, manifold, bodies, drifts(&world.bodies, manifold));
+            quiet.batches.add(m, manifold, bodies, drifts(world.bodies, manifold));
         }
         let gravity = world.gravity.length();
         let Quiet { batches, laws, frames, .. } = quiet;
-        batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(&world.bodies, m, at));
+        batches.prepare(&world.collisions.manifolds, frames, 1.0, false, |m, at| drift_at(world.bodies, m, at));
         let (zero, steps) = (f64x4::splat(0.0), f64x4::splat(1.0 / h));
         for (pair, points) in batches.iter() {
             let mass = |b: u32| frames.get(b as usize).map_or(0.0, |f| 1.0 / (f.inv_sqrt_mass * f.inv_sqrt_mass));
@@ -267,31 +272,27 @@ impl Contacts {
         true
     }
 
-    /// Gives impulses to the memory of contact points, and moves the bodies.
-    fn take_quietly(
-        &mut self,
-        quiet: &Quiet,
-        island: &Island,
-        world: &mut World,
-        first_state: usize,
-        h: f64,
-        report: &mut ContactReport,
-    ) {
-        for &k in &island.free {
-            self.pushed[self.mechanism_count + k as usize] = false;
-        }
-        let manifolds = &mut world.collisions.manifolds;
-        let (unit, pushed) = (&self.unit, &mut self.pushed);
-        quiet.each_impulse(h, |m, p, normal, across| {
-            let manifold = &mut manifolds[m as usize];
+    /// Notes the impulses of contact points, and moves the bodies.
+    fn take_quietly(&self, quiet: &Quiet, island: &mut Island, world: &Seen, h: f64) {
+        let Island { states, pushed, report, swept, .. } = island;
+        pushed.clear();
+        pushed.resize(states.len(), false);
+        swept.impulses.clear();
+        quiet.each_impulse(h, |m, point, normal, across| {
+            let manifold = &world.collisions.manifolds[m as usize];
             report.contacts += 1;
-            report.penetration = report.penetration.max(-manifold.points()[p].gap);
-            note_impulse(manifold, p, normal, across, unit, pushed);
+            report.penetration = report.penetration.max(-manifold.points()[point].gap);
+            for slot in [manifold.a, manifold.b].into_iter().filter(|_| normal > 0.0) {
+                let unit = self.unit[slot as usize];
+                if unit != NONE {
+                    pushed[self.place[unit as usize] as usize] = true;
+                }
+            }
+            swept.impulses.push(PointImpulse { manifold: m, point, normal, across });
         });
-        predict_all(&mut self.states[first_state..], h);
-        for state in &mut self.states[first_state..] {
-            let supported = self.pushed[self.unit[state.slot as usize] as usize];
-            state.advance(&world.bodies, world.gravity, h, supported);
+        predict_all(states, h);
+        for (state, &supported) in states.iter_mut().zip(&*pushed) {
+            state.advance(world.bodies, world.gravity, h, supported);
         }
     }
 }

@@ -4,17 +4,18 @@
 //! last step at first, and that of the round before where contacts are soft. The first axis of rolling is that about which the
 //! bodies roll now, so that the bound is a disc and not a square.
 
+use super::members::Members;
 use super::problem::{Entry, Law, Problem};
 use super::{Contacts, Island};
 use crate::joint::rows::Row;
-use crate::mechanism::Mechanism;
-use crate::world::World;
+use crate::world::Seen;
 use glam::DVec3;
 
 /// A row of rolling or spinning friction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roll {
-    manifold: u32,
+    /// Among those of the island.
+    manifold: usize,
     /// First of the manifold's points among the island's contacts, and their number.
     points: (usize, usize),
     /// m.
@@ -24,11 +25,10 @@ pub(super) struct Roll {
 
 impl Contacts {
     /// Adds the rows of an island to its problem, after the contacts' aims are set.
-    pub(super) fn add_rolling(&self, island: &mut Island, world: &World, mechanisms: &[Mechanism]) {
+    pub(super) fn add_rolling(&self, island: &mut Island, world: &Seen, mechanisms: &Members) {
         island.rolls.clear();
         let mut first = 0;
-        for &m in &island.manifolds {
-            let manifold = &world.collisions.manifolds[m as usize];
+        for (m, manifold) in island.touching.iter().enumerate() {
             let count = manifold.points().len();
             let points = (first, count);
             first += count;
@@ -36,7 +36,7 @@ impl Contacts {
             if material.rolling == 0.0 && material.spinning == 0.0 {
                 continue;
             }
-            let [a, b] = [manifold.a, manifold.b].map(|slot| self.motion(world, mechanisms, slot).w);
+            let [a, b] = [manifold.a, manifold.b].map(|slot| self.motion(island, world, mechanisms, slot).w);
             let n = manifold.normal;
             let rolling = (b - a).reject_from_normalized(n);
             let t1 = rolling.try_normalize().unwrap_or_else(|| n.any_orthonormal_vector());
@@ -48,11 +48,13 @@ impl Contacts {
         }
         for k in 0..island.rolls.len() {
             let Roll { manifold, row, .. } = island.rolls[k];
-            let manifold = &world.collisions.manifolds[manifold as usize];
+            let manifold = island.touching[manifold];
             let [a, b] = [(manifold.a, false), (manifold.b, true)]
                 .map(|(slot, is_b)| (self.unit[slot as usize], self.local[slot as usize] as usize, is_b));
-            let sides = self.sides(&mut island.problem, mechanisms, [a, b], &[row]);
-            let motion = |slot: u32| self.motion(world, mechanisms, slot);
+            let mut problem = std::mem::take(&mut island.problem);
+            let sides = self.sides(island, &mut problem, mechanisms, [a, b], &[row]);
+            island.problem = problem;
+            let motion = |slot: u32| self.motion(island, world, mechanisms, slot);
             let velocity = row.velocity(&motion(manifold.a), &motion(manifold.b));
             let entry = Entry { b: [velocity, 0.0, 0.0], ..Entry::on(Law::Bounds(0.0, 0.0), sides) };
             island.problem.entries.push(entry);
@@ -62,10 +64,11 @@ impl Contacts {
     }
 
     /// Gives the torques to the bodies.
-    pub(super) fn push_rolling(&mut self, island: &Island, world: &World, mechanisms: &mut [Mechanism]) {
-        for (roll, entry) in island.rolls.iter().zip(&island.problem.entries[island.first_roll..]) {
-            let manifold = world.collisions.manifolds[roll.manifold as usize];
-            self.push_rows(mechanisms, &manifold, &[roll.row], &entry.impulse[..1]);
+    pub(super) fn push_rolling(&self, island: &mut Island, mechanisms: &mut Members) {
+        for k in 0..island.rolls.len() {
+            let (roll, impulse) = (island.rolls[k], island.problem.entries[island.first_roll + k].impulse);
+            let manifold = island.touching[roll.manifold];
+            self.push_rows(island, mechanisms, &manifold, &[roll.row], &impulse[..1]);
         }
     }
 }

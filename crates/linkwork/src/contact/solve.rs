@@ -4,15 +4,15 @@
 //! an answer, and a convex one: it is taken for bodies without joints, for mechanisms of many freedoms, whose joints then
 //! are rows of the same problem, and where rigid contacts contradict each other.
 
+use super::members::Members;
 use super::problem::{Entry, Law, Problem};
 use super::rolling::bound_rolling;
 use super::{ContactReport, Contacts, Island, complementarity, rigid};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::rows::Row;
 use crate::math::length;
-use crate::mechanism::Mechanism;
 use crate::params::ContactSolver;
-use crate::world::World;
+use crate::world::Seen;
 
 /// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
 pub(super) const REST_DEPTH: f64 = 2e-6;
@@ -64,18 +64,16 @@ impl Island {
 
 impl Contacts {
     /// Starts from the last velocities: they are the best guess where contacts are soft.
-    pub(super) fn guess(&self, island: &mut Island, world: &World, mechanisms: &[Mechanism], first_state: usize) {
-        let Island { problem, z, .. } = island;
+    pub(super) fn guess(&self, island: &mut Island, world: &Seen, mechanisms: &Members) {
+        let Island { problem, z, states, first, .. } = island;
         z.clear();
         z.resize(problem.size, 0.0);
-        for state in &self.states[first_state..] {
-            let first = self.first_coordinate[self.unit[state.slot as usize] as usize] as usize;
-            let before = state.before(&world.bodies);
+        for (state, &first) in states.iter().zip(&first[island.mechanisms.len()..]) {
+            let (first, before) = (first as usize, state.before(world.bodies));
             (0..6).for_each(|s| z[first + s] = before[s] - state.u[s]);
         }
-        for &m in &island.mechanisms {
-            let mechanism = &mechanisms[m as usize];
-            let first = self.first_coordinate[m as usize] as usize;
+        for (mechanism, &first) in mechanisms.list.iter().zip(&*first) {
+            let first = first as usize;
             if mechanism.is_body_wise() {
                 mechanism.change_by_kick(|k, change| z[first + k] = -change);
             } else if island.calm {
@@ -86,10 +84,10 @@ impl Contacts {
 
     /// Solves the contacts of an island.
     pub(super) fn solve(
-        &mut self,
+        &self,
         island: &mut Island,
-        world: &World,
-        mechanisms: &mut [Mechanism],
+        world: &Seen,
+        mechanisms: &mut Members,
         h: f64,
         report: &mut ContactReport,
     ) {
@@ -97,14 +95,14 @@ impl Contacts {
             if complementarity::solve(island, self.solver, report) {
                 return;
             }
-            report.refused = report.refused.or(touching(island, world));
+            report.refused = report.refused.or(touching(island));
         }
         if !island.calm && island.is_swept() {
             self.sweep(island, mechanisms, h, report);
             return;
         }
         if island.rigid && !solve_rigidly(island, h, report) {
-            report.jammed = report.jammed.or(touching(island, world));
+            report.jammed = report.jammed.or(touching(island));
             self.soften(island, world, h);
         }
         if !island.rigid {
@@ -116,11 +114,11 @@ impl Contacts {
     }
 
     /// Sweeps over the contacts of an island; the joints of its mechanisms hold.
-    fn sweep(&self, island: &mut Island, mechanisms: &mut [Mechanism], h: f64, report: &mut ContactReport) {
+    fn sweep(&self, island: &mut Island, mechanisms: &mut Members, h: f64, report: &mut ContactReport) {
         let Island { problem, sweeps, z, slips, rigid, body_wise, .. } = island;
         body_wise.clear();
-        let units = island.mechanisms.iter().filter(|m| mechanisms[**m as usize].is_body_wise());
-        body_wise.extend(units.map(|&m| (m, self.first_coordinate[m as usize])));
+        let units = island.mechanisms.iter().zip(&island.first).filter(|(m, _)| mechanisms[**m].is_body_wise());
+        body_wise.extend(units.map(|(&m, &first)| (m, first)));
         let outcome = sweeps.solve(problem, z, *rigid, slips, mechanisms, body_wise, h);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
@@ -129,14 +127,15 @@ impl Contacts {
     }
 
     /// Makes rigid contacts soft ones.
-    fn soften(&self, island: &mut Island, world: &World, h: f64) {
+    fn soften(&self, island: &mut Island, world: &Seen, h: f64) {
         island.rigid = false;
         let mut k = 0;
-        for &m in &island.manifolds {
-            let manifold = &world.collisions.manifolds[m as usize];
+        for m in 0..island.touching.len() {
+            let manifold = &island.touching[m];
+            let shift = self.shift(island, manifold);
             for point in manifold.points() {
                 let entry = &mut island.problem.entries[k];
-                aim(entry, world, manifold, point, &island.rows[k], point.gap + self.shift(manifold), h, false);
+                aim(entry, world, manifold, point, &island.rows[k], point.gap + shift, h, false);
                 entry.target -= island.slips[k] + island.bends[k] / h;
                 k += 1;
             }
@@ -145,8 +144,8 @@ impl Contacts {
 }
 
 /// Two bodies that touch in an island; none where particles alone push it.
-fn touching(island: &Island, world: &World) -> Option<(u32, u32)> {
-    let manifold = &world.collisions.manifolds[*island.manifolds.first()? as usize];
+fn touching(island: &Island) -> Option<(u32, u32)> {
+    let manifold = island.touching.first()?;
     Some((manifold.a, manifold.b))
 }
 
@@ -216,7 +215,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
 /// Sets what a contact wants, how stiff it is and where its solve starts.
 pub(super) fn aim(
     entry: &mut Entry,
-    world: &World,
+    world: &Seen,
     manifold: &Manifold,
     point: &ContactPoint,
     rows: &[Row; 3],
@@ -294,7 +293,7 @@ pub(super) fn relaxation(manifold: &Manifold) -> f64 {
 }
 
 /// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them.
-fn stiffness(world: &World, manifold: &Manifold) -> f64 {
+fn stiffness(world: &Seen, manifold: &Manifold) -> f64 {
     if let Some(soft) = manifold.material.softness {
         return soft.stiffness;
     }

@@ -6,9 +6,9 @@
 //!
 //! Rows are copied in lanes of four, coordinates of a unit padded to whole lanes.
 
+use super::members::Members;
 use super::problem::{Entry, Law, Problem};
 use crate::math::max_abs;
-use crate::mechanism::Mechanism;
 
 /// What is left when sweeping stops: how far an entry's own velocity misses its law, times the step, m.
 const TOLERANCE: f64 = 1e-5;
@@ -64,7 +64,7 @@ impl Sweeps {
         z: &mut Vec<f64>,
         rigid: bool,
         slips: &[f64],
-        mechanisms: &mut [Mechanism],
+        mechanisms: &mut Members,
         body_wise: &[(u32, u32)],
         h: f64,
     ) -> Outcome {
@@ -131,9 +131,9 @@ impl Sweeps {
     }
 
     /// Lets the joints of mechanisms that are solved body by body answer.
-    fn project(&mut self, problem: &Problem, mechanisms: &mut [Mechanism], body_wise: &[(u32, u32)]) {
+    fn project(&mut self, problem: &Problem, mechanisms: &mut Members, body_wise: &[(u32, u32)]) {
         for &(m, first) in body_wise {
-            let mechanism = &mut mechanisms[m as usize];
+            let mechanism = &mut mechanisms[m];
             let unit = problem.units.partition_point(|u| u.0 < first);
             let start = self.starts[unit] as usize;
             let bodies = mechanism.movable_bodies().len();

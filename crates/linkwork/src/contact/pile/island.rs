@@ -1,9 +1,10 @@
 //! Which islands are piles, and their step, each by itself while its memory is near (docs/method.md, Piles).
 
 use super::Frame;
-use super::task::{Outcome, Task, Tasks};
+use super::task::{Outcome, Tasks};
 use crate::collide::Manifold;
 use crate::contact::free::Free;
+use crate::contact::members::Members;
 use crate::contact::{ContactReport, Contacts, Island, NONE};
 use crate::mechanism::Mechanism;
 use crate::parallel::{MANY, for_each};
@@ -97,17 +98,18 @@ impl Contacts {
         &self,
         island: &mut Island,
         world: &Seen,
-        mechanisms: &mut [&mut Mechanism],
+        mechanisms: &mut Members,
         free: &[u32],
         h: f64,
     ) -> bool {
+        let bodies = mechanisms.bodies() + island.free.len();
+        let mechanisms = &mut mechanisms.list;
         let jointed = mechanisms.iter().flat_map(|m| m.movable_bodies());
         let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
         for &slot in jointed.chain(island.free.iter().map(|&k| &free[k as usize])) {
             let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
             (lightest, heaviest) = (lightest.min(mass), heaviest.max(mass));
         }
-        let bodies = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() + island.free.len();
         let units = island.mechanisms.len() + island.free.len();
         let mut freedoms = 6 * island.free.len();
         for_each(mechanisms, bodies > MANY, |_, mechanism| mechanism.begin_contact(h));
@@ -149,48 +151,18 @@ impl Contacts {
         if piles.is_empty() {
             return others;
         }
-        self.number_bodies(piles, mechanisms);
-        let pile_of = self.pile_of(piles, mechanisms.len());
-        let mut islands: Vec<_> = piles.iter().map(|&k| self.lend(k)).collect();
-        let mut tasks: Vec<Task> = islands.iter_mut().map(|island| Task { island, mechanisms: Vec::new() }).collect();
-        for (mechanism, pile) in mechanisms.iter_mut().zip(&pile_of).filter(|(_, p)| **p != NONE) {
-            tasks[*pile as usize].mechanisms.push(mechanism);
-        }
-        let bodies = tasks.iter().map(Task::bodies).sum::<usize>();
-        let shared = Tasks { contacts: self, world: world.seen(), free, params, fresh, may_halve };
-        for_each(&mut tasks, bodies > MANY, |_, task| shared.run(task));
+        let tasks = Tasks { world: world.seen(), free, params, fresh, may_halve };
+        let islands = self.work_on(piles, mechanisms, |contacts, island, members| tasks.run(contacts, island, members));
         for (mut island, &k) in islands.into_iter().zip(piles) {
-            let first_state = self.states.len();
-            self.append_states(&island.swept.states);
-            if island.swept.outcome == Outcome::Thrown {
-                let mut thrown = std::mem::take(&mut island.swept.thrown);
-                let meets = self.meets_beyond_reach(&island, world, mechanisms, &mut thrown, params.dt);
-                island.swept.thrown = thrown;
-                island.swept.outcome = match meets {
-                    true => {
-                        island.swept.give_back(&self.spare);
-                        Outcome::NeedsSmallerStep
-                    }
-                    false => {
-                        let members = members_of(mechanisms, &island.mechanisms);
-                        let shared = Tasks { contacts: self, world: world.seen(), free, params, fresh, may_halve };
-                        shared.finish(&mut Task { island: &mut island, mechanisms: members });
-                        self.states[first_state..].copy_from_slice(&island.swept.states);
-                        Outcome::Advanced
-                    }
-                };
-            }
-            let swept = &mut island.swept;
-            report.add(&swept.report, swept.outcome == Outcome::Advanced);
-            match swept.outcome {
-                Outcome::NoPile => {
-                    self.states.truncate(first_state);
-                    others.push(k);
-                }
-                Outcome::NeedsSmallerStep | Outcome::Thrown => island.delay(late),
+            let outcome = island.swept.outcome;
+            report.add(&island.report, outcome == Outcome::Advanced);
+            self.take_hits(&mut island);
+            match outcome {
+                Outcome::NoPile => others.push(k),
+                Outcome::NeedsSmallerStep => island.delay(late),
                 Outcome::Advanced => {
-                    self.advances.append(&mut swept.advances);
-                    self.take_impulses(&island, world);
+                    self.advances.append(&mut island.advances);
+                    self.take_manifolds(&mut island, world);
                     if let Some(slot) = island.lowest_slot(mechanisms, free) {
                         world.resting.note_pace(slot, halvings);
                     }
@@ -201,76 +173,23 @@ impl Contacts {
         others
     }
 
-    /// Gives every body of islands its number among those of its island.
-    fn number_bodies(&mut self, islands: &[usize], mechanisms: &[Mechanism]) {
-        self.first_coordinate.resize(self.island_of.len(), NONE);
-        for &k in islands {
-            let (island, mut count) = (&self.islands[k], 0);
-            for &m in &island.mechanisms {
-                self.first_coordinate[m as usize] = count;
-                count += mechanisms[m as usize].movable_bodies().len() as u32;
-            }
-            for &k in &island.free {
-                self.first_coordinate[self.mechanism_count + k as usize] = count;
-                count += 1;
-            }
+    /// Gives every body of an island its number among them.
+    pub(super) fn number_bodies(island: &mut Island, mechanisms: &Members) {
+        let mut count = 0;
+        island.first.clear();
+        for mechanism in &mechanisms.list {
+            island.first.push(count);
+            count += mechanism.movable_bodies().len() as u32;
         }
-    }
-
-    /// Of every mechanism: the pile that it is in, and its place there in [`Contacts::place`].
-    fn pile_of(&mut self, piles: &[usize], mechanisms: usize) -> Vec<u32> {
-        let mut pile_of = vec![NONE; mechanisms];
-        self.place.resize(mechanisms, NONE);
-        for (pile, &k) in piles.iter().enumerate() {
-            for (place, &m) in self.islands[k].mechanisms.iter().enumerate() {
-                (pile_of[m as usize], self.place[m as usize]) = (pile as u32, place as u32);
-            }
-        }
-        pile_of
-    }
-
-    fn append_states(&mut self, states: &[Free]) {
-        for state in states {
-            self.local[state.slot as usize] = self.states.len() as u32;
-            self.states.push(*state);
-        }
+        island.first.extend((count..).take(island.free.len()));
     }
 
     /// The number of a body in its pile; `None` if nothing there moves it.
-    pub(in crate::contact) fn body_in_pile(&self, slot: u32) -> Option<u32> {
+    pub(super) fn body_in_pile(&self, island: &Island, slot: u32) -> Option<u32> {
         let unit = self.unit[slot as usize];
         let local = if (unit as usize) < self.mechanism_count { self.local[slot as usize] } else { 0 };
-        (unit != NONE).then(|| self.first_coordinate[unit as usize] + local)
+        (unit != NONE).then(|| island.first[self.place_in(island, unit)] + local)
     }
-
-    /// Gives the impulses to the memory of the contact points.
-    fn take_impulses(&mut self, island: &Island, world: &mut World) {
-        for &m in &island.mechanisms {
-            self.pushed[m as usize] = self.carried[m as usize];
-        }
-        let manifolds = &mut world.collisions.manifolds;
-        for p in &island.swept.impulses {
-            note_impulse(
-                &mut manifolds[p.manifold as usize],
-                p.point,
-                p.normal,
-                p.across,
-                &self.unit,
-                &mut self.pushed,
-            );
-        }
-    }
-}
-
-/// The mechanisms with these numbers, which rise.
-pub(in crate::contact) fn members_of<'a>(mechanisms: &'a mut [Mechanism], numbers: &[u32]) -> Vec<&'a mut Mechanism> {
-    let (mut rest, mut passed) = (mechanisms, 0);
-    let mut next = |m: &u32| {
-        let (head, tail) = std::mem::take(&mut rest).split_at_mut(*m as usize + 1 - passed);
-        (rest, passed) = (tail, *m as usize + 1);
-        head.last_mut()
-    };
-    numbers.iter().filter_map(&mut next).collect()
 }
 
 /// Whether two bodies touch in the way that piles know: without rolling friction and softness, and without a bounce to come.
@@ -288,24 +207,6 @@ fn is_plain(world: &Seen, manifold: u32, h: f64) -> bool {
         && material.rolling == 0.0
         && material.spinning == 0.0
         && !(material.restitution > 0.0 && bounces())
-}
-
-/// Gives a contact point its impulses, along the normal and across it, and notes the units that it pushes.
-pub(in crate::contact) fn note_impulse(
-    manifold: &mut Manifold,
-    point: usize,
-    normal: f64,
-    across: DVec3,
-    unit: &[u32],
-    pushed: &mut [bool],
-) {
-    for slot in [manifold.a, manifold.b] {
-        if let Some(pushed) = pushed.get_mut(unit[slot as usize] as usize).filter(|_| normal > 0.0) {
-            *pushed = true;
-        }
-    }
-    let point = &mut manifold.points_mut()[point];
-    (point.impulse_n, point.impulse_t) = (normal, across);
 }
 
 /// Whether the user moves one of two bodies that touch.

@@ -28,10 +28,10 @@ use crate::collide::Manifold;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Point};
 use glam::{DMat3, DVec3};
-pub(super) use island::{Plan, drift_at, drifts, members_of, note_impulse};
+pub(super) use island::{Plan, drift_at, drifts};
 use joints::Joints;
 pub(super) use lanes::Against;
-pub(super) use task::{Spare, Swept};
+pub(super) use task::{PointImpulse, Spare, Swept};
 use through::Throughs;
 
 /// Substeps of a step, and sweeps of one stage at most.
