@@ -1,7 +1,9 @@
 //! The same bits every time: twice, in threads, in debug and in release, on every machine.
 
 use crate::common::{Run, registered};
+use glam::DVec3;
 use linkwork::Scene;
+use linkwork::scene::{Body, BodyKind, Geometry, Joint, Shape};
 
 /// A scene, its settings, and its hash.
 type Golden = (&'static str, &'static [(&'static str, f64)], u64);
@@ -76,16 +78,71 @@ fn the_number_of_threads_changes_no_bit() {
         ("net", &[("meshes", 6.0), ("boxes", 3.0)], 90),
     ];
     for (name, settings, steps) in scenes {
-        let scene = registered(name, settings);
-        let with = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| hash_after(&scene, steps))
-        };
-        let alone = with(1);
-        for threads in [2, 8] {
-            assert_eq!(with(threads), alone, "{name} with {threads} threads");
+        any_number_of_threads_agrees(&registered(name, settings), name, steps);
+    }
+}
+
+fn any_number_of_threads_agrees(scene: &Scene, name: &str, steps: usize) {
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| hash_after(scene, steps))
+    };
+    let alone = with(1);
+    for threads in [2, 8] {
+        assert_eq!(with(threads), alone, "{name} with {threads} threads");
+    }
+}
+
+/// Machines that walk beside each other are islands of their own, each solved by Newton's method, as are stacks of boxes and what
+/// bounces. The first machine does what it does when it is alone, if its bodies come first.
+#[test]
+fn machines_and_stacks_side_by_side_do_the_same_in_any_number_of_threads_and_as_if_alone() {
+    let walker = registered("walker", &[("ground", 1.0)]);
+    let mut scene = herd(&walker, 12, DVec3::Y * 5.0);
+    for tower in 0..4 {
+        for k in 0..10 {
+            let at = DVec3::new(40.0 + 2.0 * tower as f64, 0.0, 0.3 + 0.51 * k as f64);
+            let block = Body::new(format!("block {tower} {k}")).at(at).with_mass(1.0);
+            scene.bodies.push(block.shape(Geometry::Box { size: [0.5; 3] }));
         }
     }
+    for k in 0..20 {
+        let at = DVec3::new(-40.0, 2.0 * k as f64, 1.0 + 0.1 * k as f64);
+        let ball = Shape::new(Geometry::Sphere { radius: 0.2 }).restitution(0.8);
+        scene.bodies.push(Body::new(format!("ball {k}")).at(at).with_mass(1.0).placed_shape(ball));
+    }
+    any_number_of_threads_agrees(&scene, "a herd", 60);
+
+    let trunk = |scene: &Scene| {
+        let mut run = Run::new(scene, scene.step.dt);
+        run.steps(60);
+        run.world.pose(run.world.body("trunk").unwrap()).unwrap()
+    };
+    assert_eq!(trunk(&scene), trunk(&walker));
+}
+
+/// A scene with copies of all that moves in it, each farther on than the last.
+fn herd(scene: &Scene, count: usize, apart: DVec3) -> Scene {
+    let mut all = scene.clone();
+    let moves = |name: &str| scene.bodies.iter().any(|b| b.name == name && b.kind == BodyKind::Dynamic);
+    for k in 1..count {
+        let shifted = |place: [f64; 3]| (DVec3::from(place) + apart * k as f64).to_array();
+        let renamed = |name: &str| format!("{k}.{name}");
+        for body in scene.bodies.iter().filter(|b| moves(&b.name)) {
+            all.bodies.push(Body { name: renamed(&body.name), position: shifted(body.position), ..body.clone() });
+        }
+        for joint in &scene.joints {
+            let end = |body: &Option<String>| body.as_deref().map(|b| if moves(b) { renamed(b) } else { b.into() });
+            all.joints.push(Joint {
+                name: renamed(&joint.name),
+                a: end(&joint.a),
+                b: end(&joint.b),
+                at: joint.at.map(shifted),
+                ..joint.clone()
+            });
+        }
+    }
+    all
 }
 
 /// What a pile or an island at rest remembers belongs to the world: working memory that is thrown away changes nothing.
