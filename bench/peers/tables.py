@@ -1,4 +1,4 @@
-"""Tables and plots of what `run` measured, into docs/peers.md between its marks."""
+"""Tables and plots of what `run` measured, into docs/peers.md between its marks, and a summary into docs/results.md."""
 import json
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import cases
 import plot
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+SUMMARY = "<!-- beside: begin -->", "<!-- beside: end -->"
 
 
 def figure(x):
@@ -205,6 +206,39 @@ def behind(stores):
     return lines + (faster or ["- none"]) + ["", "## Tables", ""]
 
 
+def summary(stores):
+    """Of every scene: what Linkwork takes, and how many times as long every engine takes with the setting that does best against it at equal error."""
+    engines = cases.ENGINES[1:]
+    lines = ["| scene | h s | CPU ms a step | error m | " + " | ".join(engines) + " |", "|" + " --- |" * (4 + len(engines))]
+    for name, results in stores:
+        runs = [r for r in results.values() if "label" in r and "written" in r]
+        ours = [r for r in runs if r["engine"] == "linkwork"]
+        default = next(r for r in ours if r["label"] == "default")
+        cells = [name, f"1/{round(1 / default['h'])}", figure(cases.cost(default)), figure(cases.error(name, default))]
+        lines.append("| " + " | ".join(cells + [beside(name, [r for r in runs if r["engine"] == engine], ours) for engine in engines]) + " |")
+    return lines
+
+
+def beside(name, theirs, ours):
+    """A cell of the summary."""
+    standing = [r for r in theirs if stands(name, r) and cases.comparable(name, r)]
+    found = [(equal_error_ratio(name, r, ours), r) for r in standing]
+    if any(x is None for x, _ in found):
+        return "more accurate than any of ours"
+    if found:
+        least, run = min(found, key=lambda pair: pair[0])
+        return f"{ratio(least)} ({cases.verdict(name, run)})"
+    chosen = best(name, theirs)
+    return cases.verdict(name, chosen) if chosen else "–"
+
+
+def put(path, begin, end, lines):
+    """Lines between two marks of a file."""
+    text = path.read_text()
+    before, after = text.split(begin)[0], text.split(end)[1]
+    path.write_text(before + "\n".join([begin, "", *lines, "", end]) + after)
+
+
 def write(cache, root, machine, left_out):
     """`left_out`: engines that could not be had, and why."""
     stores = [(name, cache / "results" / f"{name}.json") for name in cases.SCENES]
@@ -235,6 +269,9 @@ def write(cache, root, machine, left_out):
     text = path.read_text() if path.exists() else f"# Side by side\n\n{BEGIN}\n{END}\n"
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     path.write_text(before + "\n".join(head + behind(stores) + lines) + END + after)
+    if not missing:
+        versions_there = f"Linkwork {', '.join(sorted({r['version'] for r in everything if r['engine'] == 'linkwork'}))}, {', '.join(sorted({r['machine'] for r in everything}))}:"
+        put(root / "docs" / "results.md", *SUMMARY, [versions_there, "", *summary(stores)])
     print(f"{path}: {len(stores)} scenes")
 
 

@@ -119,12 +119,22 @@ class Text(unittest.TestCase):
         lines = [line for line in tables.section("scissor-lift-10", results) if line.startswith("|")]
         self.assertEqual({line.count("|") for line in lines}, {12}, "\n".join(lines))
 
+    def test_the_summary_tells_the_setting_that_does_best_at_equal_error(self):
+        ours = [result("linkwork", "default", 1, 1e-9), result("linkwork", "coarse", 0.25, 0.5e-3)]
+        theirs = [result("ode", "quick step", 2, 9.0), result("ode", "direct step", 3, 1e-8), result("ode", "firm", 1, 0.8e-3)]
+        line = next(line for line in tables.summary([("scissor-lift-10", stored(*ours, *theirs))]) if "scissor" in line)
+        # three times the time of our default, four times that of our coarse setting; what falls does not count
+        self.assertEqual(line, "| scissor-lift-10 | 1/100 | 1 | 1.0e-9 | – | – | – | 3.00 (holds) |")
+        line = tables.summary([("scissor-lift-10", stored(*ours, theirs[0]))])[-1]
+        self.assertTrue(line.endswith("| falls |"), line)
+
     def test_tables_are_written_without_engines_that_could_not_be_had(self):
         with tempfile.TemporaryDirectory() as folder:
             root, cache = Path(folder) / "root", Path(folder) / "cache"
             for path in (root / "docs", cache / "results"):
                 path.mkdir(parents=True)
             (root / "docs" / "peers.md").write_text(f"before\n{tables.BEGIN}\nyesterday\n{tables.END}\nafter\n")
+            (root / "docs" / "results.md").write_text("before\n{}\nyesterday\n{}\nafter\n".format(*tables.SUMMARY))
             for name in cases.SCENES:
                 one = result("linkwork", "default", 1, 1e-9, scene=name, penetration_m=0.0, penetration_end_m=0.0)
                 (cache / "results" / f"{name}.json").write_text(tables.json.dumps(stored(one)))
@@ -136,6 +146,9 @@ class Text(unittest.TestCase):
             self.assertIn("Could not be installed: ode (apt-get not found).", text)
             self.assertIn("linkwork 1.2", text)
             self.assertEqual(text.count("### "), len(cases.SCENES))
+            text = (root / "docs" / "results.md").read_text()
+            self.assertTrue(text.startswith("before") and text.endswith("after\n") and "yesterday" not in text, text)
+            self.assertEqual([name for name in cases.SCENES if f"| {name} |" not in text], [])
 
 
 class Chart(unittest.TestCase):

@@ -226,6 +226,30 @@ fn a_heap_that_slides_stops_where_newton_says_at_small_steps_too() {
     }
 }
 
+/// However slowly something is driven on ice, it gets there: what substeps that are taken at once leave out must not add up. What
+/// friction holds stays where it is.
+#[test]
+fn a_heap_that_is_driven_slowly_goes_where_newton_says_or_stays() {
+    for (h, pull) in [(1.0 / 60.0, 1e-4), (1.0 / 60.0, 1e-2), (1.0 / 60.0, 0.3), (1e-3, 1e-4), (1e-3, 1e-2)] {
+        for friction in [0.0, 0.5] {
+            let mut scene = pairs_side_by_side(0.1, friction);
+            scene.body(ground(friction));
+            scene.gravity[1] = pull;
+            let mut run = Run::new(&scene, h);
+            run.to(1.5);
+            for name in ["left0", "left4", "left8"] {
+                let y = run.position(name).y + 0.1;
+                let (expected, within) =
+                    if friction > 0.0 { (0.0, 1e-7) } else { (0.5 * pull * 1.5 * 1.5, 0.03 * pull) };
+                assert!(
+                    (y - expected).abs() < within,
+                    "h = {h}, {pull} m/s², μ = {friction}: {name} goes {y} m, not {expected}"
+                );
+            }
+        }
+    }
+}
+
 /// Symptom: heaps whose parts fell side by side fell too slowly, and into each other. Cause: substeps in which no contact pushes were
 /// taken to be like each other.
 #[test]
