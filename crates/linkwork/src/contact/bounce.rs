@@ -161,23 +161,21 @@ impl Contacts {
         struck: &[usize],
     ) {
         let (mut k, mut next) = (0, 0);
-        for m in 0..island.touching.len() {
-            let manifold = island.touching[m];
-            let mut updated = manifold;
-            for point in updated.points_mut() {
+        let mut touching = std::mem::take(&mut island.touching);
+        for manifold in &mut touching {
+            let slots = [manifold.a, manifold.b];
+            for point in manifold.points_mut() {
                 if struck.get(next) == Some(&k) {
                     let rows = island.rows[k];
-                    self.push_point(island, mechanisms, &manifold, &rows, &blows[next].impulse);
+                    self.push_point(island, mechanisms, slots, &rows, &blows[next].impulse);
                     point.blow += blows[next].impulse[0];
                     next += 1;
                 }
                 k += 1;
             }
-            island.touching[m] = updated;
         }
-        for &m in &island.mechanisms {
-            mechanisms[m].take_blow();
-        }
+        island.touching = touching;
+        mechanisms.list.iter_mut().for_each(|m| m.take_blow());
         let mut k = 0;
         for m in 0..island.touching.len() {
             let manifold = &island.touching[m];

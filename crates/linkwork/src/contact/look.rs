@@ -71,7 +71,7 @@ impl Contacts {
         let (mut at, seen) = (0, island.manifolds.len());
         while at < seen {
             // all manifolds of one pair together, those that were added too
-            let first = island.touching[at];
+            let first = &island.touching[at];
             let same = |k: &usize| {
                 let m = &island.touching[*k];
                 (m.collider_a, m.collider_b) == (first.collider_a, first.collider_b)
@@ -79,7 +79,7 @@ impl Contacts {
             let mut group: Vec<usize> = (at..seen).take_while(same).collect();
             at += group.len();
             group.extend((seen..island.touching.len()).filter(same));
-            if !island.solved || self.bends_its_way(world, mechanisms, island, &first, h) {
+            if !island.solved || self.bends_its_way(world, mechanisms, island, first, h) {
                 let deeper = self.look_at_pair(island, world, mechanisms, &group, &starts, h, &mut unseen);
                 worst = worst.max(deeper);
             }
@@ -120,15 +120,14 @@ impl Contacts {
         h: f64,
         unseen: &mut Vec<Unseen>,
     ) -> f64 {
-        let first = island.touching[group[0]];
+        let first = &island.touching[group[0]];
         let [a, b] = [first.a, first.b].map(|slot| self.end(island, world, mechanisms, slot, h));
         let turned = |slot: u32, collider: u32| match self.motion(island, world, mechanisms, slot).w.length() {
             0.0 => 0.0,
             spin => h * spin * world.collisions.sweep(collider),
         };
-        let near =
-            world.collisions.near(&first) + turned(first.a, first.collider_a) + turned(first.b, first.collider_b);
-        let touches = world.collisions.look_ahead_with(&mut island.looker, &first, &a, &b, REACH);
+        let near = world.collisions.near(first) + turned(first.a, first.collider_a) + turned(first.b, first.collider_b);
+        let touches = world.collisions.look_ahead_with(&mut island.looker, &island.touching[group[0]], &a, &b, REACH);
         // normal, place, place in b, gap
         let mut seen: Vec<(DVec3, DVec3, DVec3, f64)> = Vec::new();
         for touch in touches.iter() {
@@ -139,7 +138,7 @@ impl Contacts {
         let mut taken = vec![false; seen.len()];
         let mut worst = 0.0_f64;
         for &position in group {
-            let manifold = island.touching[position];
+            let manifold = &island.touching[position];
             for (k, point) in (starts[position]..).zip(manifold.points()) {
                 let mut best = (near * near, usize::MAX);
                 for (i, s) in seen.iter().enumerate().filter(|(i, _)| !taken[*i]) {
@@ -150,7 +149,7 @@ impl Contacts {
                 }
                 if best.1 != usize::MAX {
                     taken[best.1] = true;
-                    let wanted = point.gap + self.shift(island, &manifold) + h * island.problem.entries[k].velocity[0];
+                    let wanted = point.gap + self.shift(island, manifold) + h * island.problem.entries[k].velocity[0];
                     let end = seen[best.1].3;
                     let predicted = wanted + island.bends[k];
                     let presses = island.problem.entries[k].impulse[0] > 0.0;

@@ -419,7 +419,7 @@ impl Contacts {
             return piles;
         }
         let (seen, resting) = (world.seen(), &world.resting);
-        let islands = self.work_on(others, mechanisms, |contacts, island, members| {
+        self.work_on(others, mechanisms, |contacts, island, members| {
             island.calm = island.plan == Plan::Calm && contacts.is_pile(island, &seen, members, free, params.dt);
             (island.report, island.outcome) = (ContactReport::default(), Attempt::Advanced);
             island.rested = contacts.advance_quietly(island, &seen, resting, free, params);
@@ -427,7 +427,8 @@ impl Contacts {
                 island.outcome = contacts.advance_island(island, &seen, members, free, params, may_halve);
             }
         });
-        for (mut island, &k) in islands.into_iter().zip(others) {
+        for &k in others {
+            let mut island = self.lend(k);
             report.add(&island.report, island.outcome == Attempt::Advanced);
             self.take_hits(&mut island);
             self.take_manifolds(&mut island, world);
@@ -510,10 +511,12 @@ impl Contacts {
     }
 
     /// A body without joints of an island.
+    #[inline]
     fn state<'a>(&self, island: &'a Island, unit: u32) -> &'a Free {
         &island.states[self.place[unit as usize] as usize]
     }
 
+    #[inline]
     fn motion(&self, island: &Island, world: &Seen, mechanisms: &Members, slot: u32) -> Motion {
         let unit = self.unit[slot as usize];
         if unit == NONE {
@@ -543,30 +546,23 @@ impl Contacts {
         &self,
         island: &mut Island,
         mechanisms: &mut Members,
-        manifold: &Manifold,
+        slots: [u32; 2],
         rows: &[Row; 3],
         impulse: &[f64; 3],
     ) {
-        for slot in [manifold.a, manifold.b] {
+        for slot in slots {
             let unit = self.unit[slot as usize];
             if unit != NONE {
                 let place = self.place_in(island, unit);
                 island.pushed[place] |= impulse[0] > 0.0;
             }
         }
-        self.push_rows(island, mechanisms, manifold, rows, impulse);
+        self.push_rows(island, mechanisms, slots, rows, impulse);
     }
 
-    /// Gives impulses along rows to both bodies of a manifold.
-    fn push_rows(
-        &self,
-        island: &mut Island,
-        mechanisms: &mut Members,
-        manifold: &Manifold,
-        rows: &[Row],
-        impulse: &[f64],
-    ) {
-        for (slot, is_b) in [(manifold.a, false), (manifold.b, true)] {
+    /// Gives impulses along rows to both bodies.
+    fn push_rows(&self, island: &mut Island, mechanisms: &mut Members, slots: [u32; 2], rows: &[Row], impulse: &[f64]) {
+        for (slot, is_b) in slots.into_iter().zip([false, true]) {
             let unit = self.unit[slot as usize];
             if unit == NONE {
                 continue;
@@ -600,20 +596,21 @@ impl Contacts {
     fn push_all(&self, island: &mut Island, mechanisms: &mut Members, h: f64) {
         self.take_back(island, mechanisms);
         let contacts = island.rows.len();
+        let mut touching = std::mem::take(&mut island.touching);
         let mut k = 0;
-        for m in 0..island.touching.len() {
-            let manifold = island.touching[m];
-            let mut updated = manifold;
-            for point in updated.points_mut().iter_mut().take(contacts - k) {
+        for manifold in &mut touching {
+            let (slots, soft) = ([manifold.a, manifold.b], manifold.material.softness.is_some());
+            let relaxation = relaxation(manifold);
+            for point in manifold.points_mut().iter_mut().take(contacts - k) {
                 let (entry, rows) = (island.problem.entries[k], island.rows[k]);
                 k += 1;
-                self.push_point(island, mechanisms, &manifold, &rows, &entry.impulse);
+                self.push_point(island, mechanisms, slots, &rows, &entry.impulse);
                 point.impulse_n = entry.impulse[0];
-                let held = match island.rigid && manifold.material.softness.is_none() {
+                let held = match island.rigid && !soft {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
                         // the spring of sticking friction, without the damping that acts with it
-                        let spring = entry.stiffness * h / (h + relaxation(&manifold));
+                        let spring = entry.stiffness * h / (h + relaxation);
                         let m = [1, 2].map(|s| entry.start[s] - spring * entry.velocity[s]);
                         let Law::Cone(mu) = entry.law else { continue };
                         let (across, most) = (length(m[0], m[1]), mu * entry.impulse[0]);
@@ -623,8 +620,8 @@ impl Contacts {
                 };
                 point.impulse_t = rows[1].lin * held[0] + rows[2].lin * held[1];
             }
-            island.touching[m] = updated;
         }
+        island.touching = touching;
         self.push_rolling(island, mechanisms);
         let mut bounded = island.problem.entries[contacts..].iter();
         for mechanism in &mut mechanisms.list {
@@ -635,14 +632,18 @@ impl Contacts {
         }
     }
 
-    /// Gives the world what the step has made of an island's manifolds.
+    /// Gives the world what the step has made of an island's manifolds, and those that were not seen where it begins.
     fn take_manifolds(&self, island: &mut Island, world: &mut World) {
         let manifolds = &mut world.collisions.manifolds;
-        let mut touching = island.touching.drain(..);
-        for (&m, manifold) in island.manifolds.iter().zip(&mut touching) {
-            manifolds[m as usize] = manifold;
+        let (changed, unseen) = island.touching.split_at(island.manifolds.len().min(island.touching.len()));
+        for (&m, changed) in island.manifolds.iter().zip(changed) {
+            for (point, changed) in manifolds[m as usize].points_mut().iter_mut().zip(changed.points()) {
+                (point.impulse_n, point.impulse_t) = (changed.impulse_n, changed.impulse_t);
+                point.blow = changed.blow;
+            }
         }
-        manifolds.extend(touching);
+        manifolds.extend_from_slice(unseen);
+        island.touching.clear();
         for p in island.swept.impulses.drain(..) {
             p.give_to(&mut manifolds[p.manifold as usize]);
         }

@@ -202,7 +202,7 @@ impl Contacts {
                 rests(state, h)
             });
         if rested {
-            self.take_quietly(&quiet, island, world, h);
+            Self::take_quietly(&quiet, island, world, h);
         }
         island.quiet = quiet;
         rested
@@ -273,23 +273,16 @@ impl Contacts {
     }
 
     /// Notes the impulses of contact points, and moves the bodies.
-    fn take_quietly(&self, quiet: &Quiet, island: &mut Island, world: &Seen, h: f64) {
+    fn take_quietly(quiet: &Quiet, island: &mut Island, world: &Seen, h: f64) {
         let Island { states, pushed, report, swept, .. } = island;
         pushed.clear();
         pushed.resize(states.len(), false);
+        report.penetration = report.penetration.max(quiet.look_at_pushes(pushed));
         swept.impulses.clear();
-        quiet.each_impulse(h, |m, point, normal, across| {
-            let manifold = &world.collisions.manifolds[m as usize];
-            report.contacts += 1;
-            report.penetration = report.penetration.max(-manifold.points()[point].gap);
-            for slot in [manifold.a, manifold.b].into_iter().filter(|_| normal > 0.0) {
-                let unit = self.unit[slot as usize];
-                if unit != NONE {
-                    pushed[self.place[unit as usize] as usize] = true;
-                }
-            }
-            swept.impulses.push(PointImpulse { manifold: m, point, normal, across });
+        quiet.each_impulse(h, |manifold, point, normal, across| {
+            swept.impulses.push(PointImpulse { manifold, point, normal, across });
         });
+        report.contacts += swept.impulses.len() as u32;
         predict_all(states, h);
         for (state, &supported) in states.iter_mut().zip(&*pushed) {
             state.advance(world.bodies, world.gravity, h, supported);
@@ -406,6 +399,26 @@ impl Quiet {
             let loaded = law.impulse[0].simd_gt(law.load * f64x4::splat(OVERLOAD));
             !((slipped & presses) | loaded).any()
         })
+    }
+
+    /// Marks the bodies that something pushes; returns the deepest overlap, m.
+    fn look_at_pushes(&self, pushed: &mut [bool]) -> f64 {
+        let mut deepest = f64x4::splat(0.0);
+        let mut laws = self.laws.iter();
+        for (pair, points) in self.batches.iter() {
+            for (point, law) in points.iter().zip(&mut laws) {
+                deepest = deepest.max(-point.gap);
+                let along = law.impulse[0].to_array();
+                for lane in (0..4).filter(|&lane| along[lane] > 0.0) {
+                    for bodies in &pair.bodies {
+                        if let Some(pushed) = pushed.get_mut(bodies[lane] as usize) {
+                            *pushed = true;
+                        }
+                    }
+                }
+            }
+        }
+        deepest.to_array().into_iter().fold(0.0, f64::max)
     }
 
     /// Calls `visit` with every point's impulse along the normal, and what its friction holds, as a vector.

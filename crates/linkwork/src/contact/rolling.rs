@@ -67,8 +67,8 @@ impl Contacts {
     pub(super) fn push_rolling(&self, island: &mut Island, mechanisms: &mut Members) {
         for k in 0..island.rolls.len() {
             let (roll, impulse) = (island.rolls[k], island.problem.entries[island.first_roll + k].impulse);
-            let manifold = island.touching[roll.manifold];
-            self.push_rows(island, mechanisms, &manifold, &[roll.row], &impulse[..1]);
+            let manifold = &island.touching[roll.manifold];
+            self.push_rows(island, mechanisms, [manifold.a, manifold.b], &[roll.row], &impulse[..1]);
         }
     }
 }

@@ -152,8 +152,9 @@ impl Contacts {
             return others;
         }
         let tasks = Tasks { world: world.seen(), free, params, fresh, may_halve };
-        let islands = self.work_on(piles, mechanisms, |contacts, island, members| tasks.run(contacts, island, members));
-        for (mut island, &k) in islands.into_iter().zip(piles) {
+        self.work_on(piles, mechanisms, |contacts, island, members| tasks.run(contacts, island, members));
+        for &k in piles {
+            let mut island = self.lend(k);
             let outcome = island.swept.outcome;
             report.add(&island.report, outcome == Outcome::Advanced);
             self.take_hits(&mut island);
