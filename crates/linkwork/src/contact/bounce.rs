@@ -11,7 +11,7 @@
 
 use super::members::Members;
 use super::problem::{Entry, Problem};
-use super::{Contacts, Island, NONE, rigid};
+use super::{Contacts, Island, NONE, contact_velocity, rigid};
 use crate::collide::Manifold;
 use crate::world::Seen;
 use glam::DVec3;
@@ -179,8 +179,9 @@ impl Contacts {
         let mut k = 0;
         for m in 0..island.touching.len() {
             let manifold = &island.touching[m];
+            let motions = self.motions(island, world, mechanisms, manifold);
             for _ in manifold.points() {
-                let b = self.contact_velocity(island, world, mechanisms, manifold, &island.rows[k]);
+                let b = contact_velocity(&motions, &island.rows[k]);
                 island.problem.entries[k].b = b;
                 k += 1;
             }

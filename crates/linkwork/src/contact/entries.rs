@@ -4,8 +4,9 @@ use super::free::Free;
 use super::members::Members;
 use super::problem::{Entry, Law, Problem, Side};
 use super::solve::aim;
-use super::{ContactReport, Contacts, Island, NONE};
+use super::{ContactReport, Contacts, Island, NONE, contact_velocity};
 use crate::collide::{ContactPoint, Manifold};
+use crate::joint::Motion;
 use crate::joint::rows::Row;
 use crate::math::length;
 use crate::mechanism::Mechanism;
@@ -54,9 +55,10 @@ impl Contacts {
         island.touching.extend(island.manifolds.iter().map(|&m| world.collisions.manifolds[m as usize]));
         for m in 0..island.touching.len() {
             let manifold = &island.touching[m];
+            let motions = self.motions(island, world, mechanisms, manifold);
             for point in manifold.points() {
                 let rows = contact_rows(world, manifold, point);
-                let speed = self.add_contact(island, &mut problem, world, mechanisms, manifold, &rows);
+                let speed = self.add_contact(island, &mut problem, mechanisms, manifold, &motions, &rows);
                 island.fastest = island.fastest.max(speed);
                 island.rows.push(rows);
                 report.contacts += 1;
@@ -78,16 +80,16 @@ impl Contacts {
         &self,
         island: &Island,
         problem: &mut Problem,
-        world: &Seen,
         mechanisms: &Members,
         manifold: &Manifold,
+        motions: &[Motion; 2],
         rows: &[Row; 3],
     ) -> f64 {
         let parts =
             [(manifold.a, false), (manifold.b, true)].map(|(slot, is_b)| (self.unit[slot as usize], slot, is_b));
         let parts = parts.map(|(unit, slot, is_b)| (unit, self.local[slot as usize] as usize, is_b));
         let sides = self.sides(island, problem, mechanisms, parts, rows);
-        let velocity = self.contact_velocity(island, world, mechanisms, manifold, rows);
+        let velocity = contact_velocity(motions, rows);
         problem.entries.push(Entry {
             b: velocity,
             velocity,
@@ -145,8 +147,9 @@ impl Contacts {
         for m in 0..island.touching.len() {
             let manifold = &island.touching[m];
             let shift = self.shift(island, manifold);
+            let motions = self.motions(island, world, mechanisms, manifold);
             for point in manifold.points() {
-                let velocity = self.contact_velocity(island, world, mechanisms, manifold, &island.rows[k]);
+                let velocity = contact_velocity(&motions, &island.rows[k]);
                 let (entry, rows) = (&mut island.problem.entries[k], &island.rows[k]);
                 let old = std::mem::replace(&mut entry.b, velocity);
                 let slip = manifold.material.friction * length(old[1], old[2]);

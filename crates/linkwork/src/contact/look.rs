@@ -184,13 +184,14 @@ impl Contacts {
         let before = island.problem.entries.len();
         for Unseen { manifold, normal, points } in unseen {
             let pair = island.touching[*manifold];
+            let motions = self.motions(island, world, mechanisms, &pair);
             let mut added = pair.with_points(*normal, points);
             let b = world.bodies.at(pair.b as usize).map_or(Placed::WORLD, |b| b.placed());
             let mut problem = std::mem::take(&mut island.problem);
             for point in added.points_mut() {
                 point.position = b.x + b.r * point.local_b;
                 let rows = contact_rows(world, &pair.with_points(*normal, &[*point]), point);
-                let speed = self.add_contact(island, &mut problem, world, mechanisms, &pair, &rows);
+                let speed = self.add_contact(island, &mut problem, mechanisms, &pair, &motions, &rows);
                 island.fastest = island.fastest.max(speed);
                 let Some(entry) = problem.entries.last() else { continue };
                 let rates = problem.rates(entry, &island.z);

@@ -529,16 +529,9 @@ impl Contacts {
         self.state(island, unit).motion()
     }
 
-    fn contact_velocity(
-        &self,
-        island: &Island,
-        world: &Seen,
-        mechanisms: &Members,
-        manifold: &Manifold,
-        rows: &[Row; 3],
-    ) -> [f64; 3] {
-        let [a, b] = [manifold.a, manifold.b].map(|slot| self.motion(island, world, mechanisms, slot));
-        [0, 1, 2].map(|r| rows[r].velocity(&a, &b))
+    /// How the bodies of a manifold move.
+    fn motions(&self, island: &Island, world: &Seen, mechanisms: &Members, manifold: &Manifold) -> [Motion; 2] {
+        [manifold.a, manifold.b].map(|slot| self.motion(island, world, mechanisms, slot))
     }
 
     /// Gives the impulse of one point to both bodies.
@@ -674,6 +667,11 @@ impl Contacts {
             body.supported = state.supported;
         }
     }
+}
+
+/// The velocity of b against a along three rows.
+fn contact_velocity([a, b]: &[Motion; 2], rows: &[Row; 3]) -> [f64; 3] {
+    [0, 1, 2].map(|r| rows[r].velocity(a, b))
 }
 
 /// Finds where all bodies of an island go; returns whether all joints can be closed there.
