@@ -223,11 +223,12 @@ def beside(name, theirs, ours):
     """A cell of the summary."""
     standing = [r for r in theirs if stands(name, r) and cases.comparable(name, r)]
     found = [(equal_error_ratio(name, r, ours), r) for r in standing]
-    if any(x is None for x, _ in found):
-        return "more accurate than any of ours"
+    better = "more accurate than any of ours"
+    if any(x for x, _ in found):
+        least, run = min((pair for pair in found if pair[0]), key=lambda pair: pair[0])
+        return f"{ratio(least)} ({cases.verdict(name, run)})" + f"; another is {better}" * any(x is None for x, _ in found)
     if found:
-        least, run = min(found, key=lambda pair: pair[0])
-        return f"{ratio(least)} ({cases.verdict(name, run)})"
+        return better
     chosen = best(name, theirs)
     return cases.verdict(name, chosen) if chosen else "–"
 

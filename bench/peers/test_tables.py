@@ -127,6 +127,9 @@ class Text(unittest.TestCase):
         self.assertEqual(line, "| scissor-lift-10 | 1/100 | 1 | 1.0e-9 | – | – | – | 3.00 (holds) |")
         line = tables.summary([("scissor-lift-10", stored(*ours, theirs[0]))])[-1]
         self.assertTrue(line.endswith("| falls |"), line)
+        finer = result("ode", "fine", 50, 1e-12)
+        cells = [tables.beside("scissor-lift-10", theirs, ours) for theirs in ([finer], [finer, theirs[1]])]
+        self.assertEqual(cells, ["more accurate than any of ours", "3.00 (holds); another is more accurate than any of ours"])
 
     def test_tables_are_written_without_engines_that_could_not_be_had(self):
         with tempfile.TemporaryDirectory() as folder:
