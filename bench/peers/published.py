@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import install
+import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 # a frame of a film, s
@@ -169,13 +170,7 @@ def text_of(head, rows):
 
 
 def write(name, text, folder):
-    """Between its marks."""
-    path, begin, end = folder / TABLES[name][1], f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    whole = path.read_text()
-    if begin not in whole or end not in whole:
-        sys.exit(f"published: {path}: no marks `{begin}` and `{end}`; put them where the table belongs")
-    path.write_text(whole.split(begin)[0] + f"{begin}\n{text}\n{end}" + whole.split(end)[1])
-    print(f"{path}: {name}")
+    tables.put(folder / TABLES[name][1], f"<!-- {name}: begin -->", f"<!-- {name}: end -->", [text])
 
 
 def main():

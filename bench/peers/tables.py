@@ -1,6 +1,6 @@
 """Tables and plots of what `run` measured, into docs/peers.md between its marks, and a summary into docs/results.md."""
 import json
-from pathlib import Path
+import sys
 
 import cases
 import plot
@@ -235,9 +235,11 @@ def beside(name, theirs, ours):
 
 def put(path, begin, end, lines):
     """Lines between two marks of a file."""
-    text = path.read_text()
-    before, after = text.split(begin)[0], text.split(end)[1]
-    path.write_text(before + "\n".join([begin, "", *lines, "", end]) + after)
+    text = path.read_text() if path.exists() else ""
+    if begin not in text or end not in text:
+        sys.exit(f"{path}: no marks `{begin}` and `{end}`; put them where the table belongs")
+    path.write_text(text.split(begin)[0] + "\n".join([begin, *lines, end]) + text.split(end)[1])
+    print(f"{path}: written")
 
 
 def write(cache, root, machine, left_out):
@@ -261,19 +263,15 @@ def write(cache, root, machine, left_out):
         chart(name, results, pictures / f"{name}.svg")
     everything = [r for _, results in stores for r in results.values()]
     head = [
-        BEGIN, "", f"Machine: {', '.join(sorted({r['machine'] for r in everything}))}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
+        "", f"Machine: {', '.join(sorted({r['machine'] for r in everything}))}, {machine['cores']} cores, {machine['system']}, shared with other work; one thread each.",
         f"Versions: {versions(everything)}. Flags: Rust runners (Linkwork and Rapier) rustc {machine['rustc']}, release, thin LTO, one codegen unit, x86-64-v3, Rapier f32 with its eight lanes (simd8); "
         f"ODE as Debian builds it (double precision), its runner g++ {machine['gcc']} -O2 -march=x86-64-v3; MuJoCo and Pinocchio as their wheels come.", ""]
     if left_out:
         head += ["Could not be installed: " + "; ".join(f"{engine} ({why})" for engine, why in sorted(left_out.items())) + ".", ""]
-    path = root / "docs" / "peers.md"
-    text = path.read_text() if path.exists() else f"# Side by side\n\n{BEGIN}\n{END}\n"
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    path.write_text(before + "\n".join(head + behind(stores) + lines) + END + after)
+    put(root / "docs" / "peers.md", BEGIN, END, head + behind(stores) + lines[:-1])
     if not missing:
-        versions_there = f"Linkwork {', '.join(sorted({r['version'] for r in everything if r['engine'] == 'linkwork'}))}, {', '.join(sorted({r['machine'] for r in everything}))}:"
-        put(root / "docs" / "results.md", *SUMMARY, [versions_there, "", *summary(stores)])
-    print(f"{path}: {len(stores)} scenes")
+        of_what = f"Linkwork {', '.join(sorted({r['version'] for r in everything if r['engine'] == 'linkwork'}))}, {', '.join(sorted({r['machine'] for r in everything}))}:"
+        put(root / "docs" / "results.md", *SUMMARY, [of_what, "", *summary(stores)])
 
 
 def versions(results):

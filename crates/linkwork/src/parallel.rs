@@ -6,7 +6,9 @@
 pub(crate) fn for_each<T: Send>(pieces: &mut [T], many: bool, work: impl Fn(usize, &mut T) + Sync + Send) {
     use rayon::prelude::*;
     if many && pieces.len() > 1 && rayon::current_num_threads() > 1 {
-        pieces.par_iter_mut().enumerate().for_each(|(k, piece)| work(k, piece));
+        // few at a time: one piece may take as long as many others
+        let most = pieces.len().div_ceil(8 * rayon::current_num_threads());
+        pieces.par_iter_mut().enumerate().with_max_len(most).for_each(|(k, piece)| work(k, piece));
     } else {
         pieces.iter_mut().enumerate().for_each(|(k, piece)| work(k, piece));
     }

@@ -29,6 +29,8 @@ pub struct Scratch {
 ///
 /// On an error bodies, joints and time are exactly as before. Contact points forget the impulses from which the next step would
 /// have started, what was known of resting islands is forgotten, and sleepers may have woken.
+///
+/// With the feature `parallel` the step of a world of more than 200 bodies is taken on one of rayon's threads, and the caller waits.
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);

@@ -44,7 +44,7 @@ use free::{Free, predict_all};
 use look::Hit;
 use members::Members;
 use newton::Newton;
-use pile::Plan;
+use pile::{Plan, PointImpulse};
 use problem::{Entry, Law, Problem};
 use rigid::Rigid;
 use solve::relaxation;
@@ -86,13 +86,14 @@ struct Island {
     advances: Vec<Advance>,
     report: ContactReport,
     outcome: Attempt,
+    /// Impulses of contact points that are not in `touching`, because it was swept over or rests.
+    impulses: Vec<PointImpulse>,
     /// What is met beyond its reach.
     hits: Vec<Hit>,
     bounces: Bounces,
     looker: Looker,
-    /// What is to be done with it, and what sweeps leave if it is a pile.
+    /// What is to be done with it.
     plan: Plan,
-    swept: pile::Swept,
     problem: Problem,
     newton: Newton,
     work: Rigid,
@@ -135,7 +136,10 @@ enum Attempt {
     #[default]
     Advanced,
     NeedsSmallerStep,
+    /// It is a pile that Newton's method does not solve.
     NeedsSweeps,
+    /// It is no pile.
+    NeedsNewton,
 }
 
 impl ContactReport {
@@ -438,7 +442,7 @@ impl Contacts {
                     self.keep_matrix(&island, world, params.dt);
                 }
                 Attempt::NeedsSmallerStep => island.delay(late),
-                Attempt::NeedsSweeps => piles.push(k),
+                Attempt::NeedsSweeps | Attempt::NeedsNewton => piles.push(k),
             }
             if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
                 world.resting.note_calm(slot, island.outcome != Attempt::NeedsSweeps);
@@ -637,7 +641,7 @@ impl Contacts {
         }
         manifolds.extend_from_slice(unseen);
         island.touching.clear();
-        for p in island.swept.impulses.drain(..) {
+        for p in island.impulses.drain(..) {
             p.give_to(&mut manifolds[p.manifold as usize]);
         }
     }

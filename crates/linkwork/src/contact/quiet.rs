@@ -213,7 +213,7 @@ impl Contacts {
         &self,
         quiet: &mut Quiet,
         states: &mut Vec<Free>,
-        members: &[u32],
+        numbers: &[u32],
         manifolds: &[u32],
         world: &Seen,
         free: &[u32],
@@ -221,7 +221,7 @@ impl Contacts {
     ) -> bool {
         quiet.clear();
         states.clear();
-        for &k in members {
+        for &k in numbers {
             let mut state = Free::new(world.bodies, free[k as usize]);
             if !rests(&state, h) {
                 return false;
@@ -274,15 +274,15 @@ impl Contacts {
 
     /// Notes the impulses of contact points, and moves the bodies.
     fn take_quietly(quiet: &Quiet, island: &mut Island, world: &Seen, h: f64) {
-        let Island { states, pushed, report, swept, .. } = island;
+        let Island { states, pushed, report, impulses, .. } = island;
         pushed.clear();
         pushed.resize(states.len(), false);
         report.penetration = report.penetration.max(quiet.look_at_pushes(pushed));
-        swept.impulses.clear();
+        impulses.clear();
         quiet.each_impulse(h, |manifold, point, normal, across| {
-            swept.impulses.push(PointImpulse { manifold, point, normal, across });
+            impulses.push(PointImpulse { manifold, point, normal, across });
         });
-        report.contacts += swept.impulses.len() as u32;
+        report.contacts += impulses.len() as u32;
         predict_all(states, h);
         for (state, &supported) in states.iter_mut().zip(&*pushed) {
             state.advance(world.bodies, world.gravity, h, supported);

@@ -1,11 +1,11 @@
 //! Which islands are piles, and their step, each by itself while its memory is near (docs/method.md, Piles).
 
 use super::Frame;
-use super::task::{Outcome, Tasks};
+use super::task::Tasks;
 use crate::collide::Manifold;
 use crate::contact::free::Free;
 use crate::contact::members::Members;
-use crate::contact::{ContactReport, Contacts, Island, NONE};
+use crate::contact::{Attempt, ContactReport, Contacts, Island, NONE};
 use crate::mechanism::Mechanism;
 use crate::parallel::{MANY, for_each};
 use crate::params::{ContactSolver, Method, StepParams};
@@ -155,13 +155,12 @@ impl Contacts {
         self.work_on(piles, mechanisms, |contacts, island, members| tasks.run(contacts, island, members));
         for &k in piles {
             let mut island = self.lend(k);
-            let outcome = island.swept.outcome;
-            report.add(&island.report, outcome == Outcome::Advanced);
+            report.add(&island.report, island.outcome == Attempt::Advanced);
             self.take_hits(&mut island);
-            match outcome {
-                Outcome::NoPile => others.push(k),
-                Outcome::NeedsSmallerStep => island.delay(late),
-                Outcome::Advanced => {
+            match island.outcome {
+                Attempt::NeedsNewton | Attempt::NeedsSweeps => others.push(k),
+                Attempt::NeedsSmallerStep => island.delay(late),
+                Attempt::Advanced => {
                     self.advances.append(&mut island.advances);
                     self.take_manifolds(&mut island, world);
                     if let Some(slot) = island.lowest_slot(mechanisms, free) {

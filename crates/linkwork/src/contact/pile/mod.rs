@@ -31,7 +31,7 @@ use glam::{DMat3, DVec3};
 pub(super) use island::{Plan, drift_at, drifts};
 use joints::Joints;
 pub(super) use lanes::Against;
-pub(super) use task::{PointImpulse, Spare, Swept};
+pub(super) use task::{PointImpulse, Spare};
 use through::Throughs;
 
 /// Substeps of a step, and sweeps of one stage at most.

@@ -6,7 +6,7 @@ use super::{Frame, Pile};
 use crate::collide::{Looker, Manifold};
 use crate::contact::free::{Free, predict_all};
 use crate::contact::members::Members;
-use crate::contact::{ContactReport, Contacts, Island, NONE, motion_by_user};
+use crate::contact::{Attempt, ContactReport, Contacts, Island, NONE, motion_by_user};
 use crate::joint::Motion;
 use crate::math::Placed;
 use crate::mechanism::{Advance, Hat, Mechanism};
@@ -22,15 +22,6 @@ const TURNING: f64 = 3e-4;
 /// How much deeper than foreseen asks for a smaller step, m.
 const DEEPER: f64 = 1e-3;
 
-/// What became of an island that may be a pile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Outcome {
-    #[default]
-    NoPile,
-    NeedsSmallerStep,
-    Advanced,
-}
-
 /// The impulse of a contact point.
 #[derive(Clone, Copy)]
 pub(in crate::contact) struct PointImpulse {
@@ -45,13 +36,6 @@ impl PointImpulse {
         let point = &mut manifold.points_mut()[self.point];
         (point.impulse_n, point.impulse_t) = (self.normal, self.across);
     }
-}
-
-/// What the step of a pile leaves.
-#[derive(Default)]
-pub(in crate::contact) struct Swept {
-    pub(super) outcome: Outcome,
-    pub impulses: Vec<PointImpulse>,
 }
 
 /// Working memory of a pile that is being solved.
@@ -100,7 +84,7 @@ impl Tasks<'_> {
         island.report = ContactReport::default();
         // what Newton's method has been tried on is one
         if self.fresh && !contacts.is_pile(island, &world, mechanisms, self.free, h) {
-            island.swept.outcome = Outcome::NoPile;
+            island.outcome = Attempt::NeedsNewton;
             return;
         }
         let mut work = contacts.spare.take();
@@ -113,11 +97,11 @@ impl Tasks<'_> {
         let view = View { contacts, world, mechanisms, island, motions };
         let too_deep = self.may_halve && (!closed || view.ends_too_deep(looker, h));
         let thrown = if self.may_halve && !too_deep { view.find_thrown(h) } else { Vec::new() };
-        island.swept.outcome = match too_deep || contacts.meets_beyond_reach(island, &world, mechanisms, thrown, h) {
-            true => Outcome::NeedsSmallerStep,
-            false => Outcome::Advanced,
+        island.outcome = match too_deep || contacts.meets_beyond_reach(island, &world, mechanisms, thrown, h) {
+            true => Attempt::NeedsSmallerStep,
+            false => Attempt::Advanced,
         };
-        if island.swept.outcome == Outcome::Advanced {
+        if island.outcome == Attempt::Advanced {
             self.finish(contacts, island, mechanisms, &work.pile);
         }
         contacts.spare.give_back(work);
@@ -221,7 +205,7 @@ impl Tasks<'_> {
         let mut pushed = std::mem::take(&mut island.pushed);
         pushed.clear();
         pushed.resize(mechanisms.len() + island.states.len(), false);
-        let mut impulses = std::mem::take(&mut island.swept.impulses);
+        let mut impulses = std::mem::take(&mut island.impulses);
         impulses.clear();
         pile.each_impulse(|manifold, point, normal, across| {
             impulses.push(PointImpulse { manifold, point, normal, across });
@@ -231,7 +215,7 @@ impl Tasks<'_> {
                 units.for_each(|unit| pushed[contacts.place_in(island, unit)] = true);
             }
         });
-        island.swept.impulses = impulses;
+        island.impulses = impulses;
         let mut moves: Vec<(u32, &mut Mechanism, Option<Advance>)> = Vec::with_capacity(mechanisms.len());
         let mut first = 0;
         for mechanism in mechanisms.iter_mut() {
