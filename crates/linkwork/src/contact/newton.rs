@@ -11,6 +11,7 @@ use crate::linalg::ordering::elimination_order;
 use crate::math::max_abs;
 
 const BLOCK: u32 = 6;
+const SIX: usize = BLOCK as usize;
 const MOST_SEARCHES: u32 = 12;
 
 /// Working memory of the method.
@@ -350,40 +351,54 @@ impl Laid {
         let gi = &problem.data[i.data as usize..i.data as usize + rows * ni];
         let gk = &problem.data[k.data as usize..k.data as usize + rows * nk];
         for (bi, block_i) in (self.first_block[ui]..self.first_block[ui + 1]).enumerate() {
-            let from_i = bi * BLOCK as usize;
-            let mi = (ni - from_i).min(BLOCK as usize);
-            // S G_i of this block
-            let mut sg = [[0.0; BLOCK as usize]; 3];
-            for r in 0..rows {
-                for s in 0..rows {
-                    let x = slope[r][s];
-                    for c in 0..mi {
-                        sg[r][c] += x * gi[s * ni + from_i + c];
-                    }
-                }
-            }
+            let (mi, g) = block_of(gi, ni, bi);
+            let sg = slope.map(|s| std::array::from_fn(|c| s[0] * g[0][c] + s[1] * g[1][c] + s[2] * g[2][c]));
             for (bk, block_k) in (self.first_block[uk]..self.first_block[uk + 1]).enumerate() {
                 let (pi, pk) = (self.place[block_i as usize], self.place[block_k as usize]);
                 if own && pi < pk {
                     continue;
                 }
-                let from_k = bk * BLOCK as usize;
-                let mk = (nk - from_k).min(BLOCK as usize);
+                let (mk, g) = block_of(gk, nk, bk);
                 let Some(tile) = self.ldlt.target(pi.max(pk), pi.min(pk)) else { continue };
                 let values = &mut self.ldlt.values_mut()[tile as usize..tile as usize + mi * mk];
-                for r in 0..rows {
-                    let g = &gk[r * nk + from_k..r * nk + from_k + mk];
-                    for a in 0..mi {
-                        let x = sg[r][a];
-                        if pi >= pk {
-                            values[a * mk..(a + 1) * mk].iter_mut().zip(g).for_each(|(v, g)| *v += x * g);
-                        } else {
-                            (0..mk).for_each(|c| values[c * mi + a] += x * g[c]);
-                        }
-                    }
+                let (later, earlier, width) = if pi >= pk { (&sg, &g, mk) } else { (&g, &sg, mi) };
+                match values.as_chunks_mut().0 {
+                    [tile, ..] => add_outer(later, earlier, tile),
+                    [] => values
+                        .chunks_exact_mut(width)
+                        .enumerate()
+                        .for_each(|(a, line)| add_line(later, earlier, a, line)),
                 }
             }
         }
+    }
+}
+
+/// Three rows on a block of up to six of a unit's coordinates, and how many these are; what is not there is zero.
+#[inline]
+fn block_of(rows: &[f64], size: usize, block: usize) -> (usize, [[f64; SIX]; 3]) {
+    let from = block * SIX;
+    let count = (size - from).min(SIX);
+    let mut all = [[0.0; SIX]; 3];
+    for (to, row) in all.iter_mut().zip(rows.chunks_exact(size)) {
+        match row[from..].first_chunk() {
+            Some(whole) => *to = *whole,
+            None => to[..count].copy_from_slice(&row[from..]),
+        }
+    }
+    (count, all)
+}
+
+/// tile += Σ aᵣ bᵣᵀ.
+#[inline]
+fn add_outer(a: &[[f64; SIX]; 3], b: &[[f64; SIX]; 3], tile: &mut [f64; SIX * SIX]) {
+    tile.as_chunks_mut::<SIX>().0.iter_mut().enumerate().for_each(|(i, line)| add_line(a, b, i, line));
+}
+
+#[inline(always)]
+fn add_line(a: &[[f64; SIX]; 3], b: &[[f64; SIX]; 3], i: usize, line: &mut [f64]) {
+    for (c, v) in line.iter_mut().enumerate() {
+        *v = *v + a[0][i] * b[0][c] + a[1][i] * b[1][c] + a[2][i] * b[2][c];
     }
 }
 

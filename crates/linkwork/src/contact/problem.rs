@@ -152,6 +152,17 @@ impl Problem {
                     }
                     *o += sum;
                 }
+            } else if entry.rows() == 3 {
+                // all rows at once: a sum by itself waits for each of its additions
+                let (first, others) = rows.split_at(size);
+                let (second, third) = others.split_at(size);
+                let mut sums = [0.0; 3];
+                for (((x, a), b), c) in x.iter().zip(first).zip(second).zip(third) {
+                    sums[0] += a * x;
+                    sums[1] += b * x;
+                    sums[2] += c * x;
+                }
+                (0..3).for_each(|r| out[r] += sums[r]);
             } else {
                 for (o, row) in out.iter_mut().zip(rows.chunks_exact(size)) {
                     *o += row.iter().zip(x).map(|(g, x)| g * x).sum::<f64>();
