@@ -55,9 +55,14 @@ impl Free {
         body.force / body.mass.mass + gravity * body.gravity_scale
     }
 
-    pub fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
+    /// Half a kick before the move for what flies, the whole one for what was pushed in the last step.
+    pub fn kick_before_move(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
+        self.kick(bodies, gravity, h, if self.supported { h } else { 0.5 * h });
+    }
+
+    /// Kicks for a `time` of a step of `h`.
+    pub fn kick(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, time: f64) {
         let Some(body) = bodies.at(self.slot as usize) else { return };
-        let kick = if self.supported { h } else { 0.5 * h };
         let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let damp = |rate: f64| if rate > 0.0 { (-rate * h).exp() } else { 1.0 };
@@ -65,8 +70,8 @@ impl Free {
         // what particles give acts at once and whole
         let (force, torque) = body.push_by_particles().unwrap_or_default();
         let given = self.pose.r * (self.pose.r.transpose() * torque / body.mass.moments);
-        let v = (v + acceleration * kick + force * (h / body.mass.mass)) * damp(body.linear_damping);
-        let w = (w + spin * kick + given * h) * damp(body.angular_damping);
+        let v = (v + acceleration * time + force * (h / body.mass.mass)) * damp(body.linear_damping);
+        let w = (w + spin * time + given * h) * damp(body.angular_damping);
         self.u = self.hat(v, w);
         self.kicked = self.u;
     }
@@ -117,7 +122,8 @@ impl Free {
         self.next_spin.copy_from_slice(&turned[3..]);
     }
 
-    /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of its kick.
+    /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of a kick, that of a step or of the substeps
+    /// in which it moved.
     pub fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
         self.pose = self.next;
         self.u[3..].copy_from_slice(&self.next_spin);

@@ -467,7 +467,7 @@ impl Contacts {
         self.open(island, world, mechanisms, free, h, &mut report);
         self.bounce(island, world, mechanisms, h, solve::RIGID_TOLERANCE * island.fastest);
         mechanisms.list.iter_mut().for_each(|m| m.kick_in_contact(h));
-        island.states.iter_mut().for_each(|state| state.kick(world.bodies, world.gravity, h));
+        island.states.iter_mut().for_each(|state| state.kick_before_move(world.bodies, world.gravity, h));
         self.aim_contacts(island, world, mechanisms, h);
         self.add_bounded(island, mechanisms);
         self.add_rolling(island, world, mechanisms);

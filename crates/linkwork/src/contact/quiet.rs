@@ -227,7 +227,7 @@ impl Contacts {
                 return false;
             }
             quiet.before.push(widen(&state.u));
-            state.kick(world.bodies, world.gravity, h);
+            state.kick_before_move(world.bodies, world.gravity, h);
             quiet.kicked.push(widen(&state.kicked));
             quiet.frames.push(state.frame());
             states.push(state);

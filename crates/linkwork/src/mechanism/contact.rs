@@ -131,7 +131,7 @@ impl Mechanism {
         if self.contact.in_tree {
             return self.kick_in_tree(h);
         }
-        self.kick_open(h);
+        self.kick_open(h, if self.supported { h } else { 0.5 * h });
         if self.contact.swept {
             self.close_swept_kick(h);
         } else if self.bounded.is_empty() {
@@ -146,7 +146,7 @@ impl Mechanism {
     /// rows must know what is left for them.
     pub(crate) fn kick_in_pile(&mut self, h: f64) {
         self.timer.resume();
-        self.kick_open(h);
+        self.kick_open(h, h);
         if self.bounded.is_empty() {
             self.impulse.fill(0.0);
         } else {
@@ -163,10 +163,11 @@ impl Mechanism {
         }
     }
 
-    fn kick_open(&mut self, h: f64) {
+    /// Kicks for a `time` of a step of `h`.
+    fn kick_open(&mut self, h: f64, time: f64) {
         self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
-        self.kick(if self.supported { h } else { 0.5 * h });
+        self.kick(time);
         // what particles give acts at once and whole
         for k in 0..self.layout.movable {
             let push = self.hat_load(k, self.push[k]);
@@ -544,15 +545,16 @@ impl Mechanism {
 
     fn move_in_contact(&mut self, h: f64, supported: bool) {
         self.commit_prediction();
-        self.settle_after_move(h, supported);
+        self.settle_after_move(h, h, supported);
     }
 
-    /// Closes the velocities at the new poses; what nothing pushed gets the other half of its kick before.
-    pub(super) fn settle_after_move(&mut self, h: f64, supported: bool) {
+    /// Closes the velocities at the new poses; what nothing pushed gets the other half of a kick before, that of a step or of the
+    /// substeps in which it moved.
+    pub(super) fn settle_after_move(&mut self, h: f64, substep: f64, supported: bool) {
         if supported {
             self.whiten_plainly();
         } else {
-            self.kick_after_move(h);
+            self.kick_after_move(substep);
         }
         self.linearise_here(h);
         self.correction.fill(0.0);

@@ -183,11 +183,14 @@ impl Mechanism {
         (self.pose[k].x, self.linear.whitening[k], self.inertia[k].inv_sqrt_mass)
     }
 
-    /// Velocities of body `k` (local) before and after what substeps share of the kick. What was free has half of its kick before
-    /// it moves, as everywhere else, and shares nothing.
+    /// Velocities of body `k` (local) before and after the kick, which substeps share.
     pub(crate) fn kick_of(&self, k: usize) -> (&Hat, &Hat) {
-        let kicked = &self.contact.kicked[k];
-        (if self.supported { &self.u_start[k] } else { kicked }, kicked)
+        (&self.u_start[k], &self.contact.kicked[k])
+    }
+
+    /// Whether nothing pushed it in the last step.
+    pub(crate) fn flies(&self) -> bool {
+        !self.supported
     }
 
     /// Brings velocities back to the joints; returns the impulses of their rows.
@@ -308,12 +311,14 @@ impl Mechanism {
     }
 
     /// Goes where [`Mechanism::predict_in_pile`] found and takes the velocities that the pile ends with, brought to the joints there.
+    /// `substep` is that of the pile.
     pub(crate) fn finish_in_pile(
         &mut self,
         h: f64,
         params: &StepParams,
         iterations: Option<u32>,
         end: &[Hat],
+        substep: f64,
         supported: bool,
     ) -> Advance {
         self.timer.resume();
@@ -326,7 +331,7 @@ impl Mechanism {
             self.u[k] = turned;
         }
         self.pose.copy_from_slice(&self.next);
-        self.settle_after_move(h, supported);
+        self.settle_after_move(h, substep, supported);
         let mut advance = self.taken(h, StepKind::Accurate, None::<Reason>, iterations);
         self.supported = supported;
         self.measure_closure(&mut advance, params);

@@ -114,6 +114,8 @@ pub(super) struct Pile {
     frames: Vec<Frame>,
     u: Vec<Wide>,
     kick: Vec<Wide>,
+    /// Whether nothing pushed a body in the last step.
+    flies: Vec<bool>,
     way: Vec<Wide>,
     /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
@@ -153,6 +155,7 @@ impl Pile {
         self.frames.clear();
         self.u.clear();
         self.kick.clear();
+        self.flies.clear();
         self.way.clear();
         self.batches.clear();
         self.joints.clear();
@@ -160,11 +163,13 @@ impl Pile {
         self.bounded.clear();
     }
 
-    /// Adds a body with its velocity before the kick and what the kick of the whole step changes; returns its number.
-    pub fn add_body(&mut self, frame: Frame, before: &Hat, kicked: &Hat) -> u32 {
+    /// Adds a body with its velocity before and after the kick of the whole step, which flies if nothing pushed it in the last
+    /// one; returns its number.
+    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), flies: bool) -> u32 {
         self.frames.push(frame);
         self.u.push(widen(before));
         self.kick.push(change(before, kicked));
+        self.flies.push(flies);
         self.way.push([0.0; 8]);
         self.frames.len() as u32 - 1
     }
@@ -252,6 +257,12 @@ impl Pile {
                 self.u[first as usize + b] = widen(before);
                 self.kick[first as usize + b] = change(before, kicked);
             }
+        }
+        // what flies knows its velocity at the start of the step, what was pushed that in the middle of its last substep: the first
+        // kick is half as long for the one as for the other
+        let known = self.u.iter_mut().zip(&self.kick).zip(&self.flies);
+        for ((u, kick), _) in known.filter(|(_, flies)| **flies) {
+            (0..8).for_each(|s| u[s] -= 0.5 * kick[s] / n);
         }
         self.through.open(mechanisms, &self.u, &self.kick, n);
         for b in &mut self.bounded {
@@ -413,6 +424,11 @@ impl Pile {
     pub fn each_impulse(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
         self.batches.each_total(&mut visit);
         self.through.each_total(visit);
+    }
+
+    /// A substep of a step of `h`, s.
+    pub fn substep(&self, h: f64) -> f64 {
+        h / f64::from(self.effort.substeps)
     }
 
     /// Impulses of bounded rows, in the order in which they were added.

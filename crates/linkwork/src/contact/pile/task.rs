@@ -114,7 +114,7 @@ impl Tasks<'_> {
         for_each(&mut mechanisms.list, many, |_, m| m.kick_in_pile(params.dt));
         for &k in &island.free {
             let mut state = Free::new(world.bodies, self.free[k as usize]);
-            state.kick(world.bodies, world.gravity, params.dt);
+            state.kick(world.bodies, world.gravity, params.dt, params.dt);
             island.states.push(state);
         }
     }
@@ -130,14 +130,12 @@ impl Tasks<'_> {
             pile.add_mechanism(place as u32, count);
             for k in 0..mechanism.movable_bodies().len() {
                 let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
-                let (before, kicked) = mechanism.kick_of(k);
-                count = 1 + pile.add_body(Frame { x, whitening, inv_sqrt_mass }, before, kicked);
+                let frame = Frame { x, whitening, inv_sqrt_mass };
+                count = 1 + pile.add_body(frame, mechanism.kick_of(k), mechanism.flies());
             }
         }
         for state in &island.states {
-            // as mechanisms do: see `kick_of`
-            let before = if state.supported { state.before(world.bodies) } else { state.kicked };
-            pile.add_body(state.frame(), &before, &state.kicked);
+            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), !state.supported);
         }
         let mut report = island.report;
         for &m in &island.manifolds {
@@ -200,7 +198,7 @@ impl Tasks<'_> {
     fn finish(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, pile: &Pile) {
         let Tasks { world, params, .. } = *self;
         let h = params.dt;
-        let jointed = mechanisms.bodies();
+        let (jointed, substep) = (mechanisms.bodies(), pile.substep(h));
         let mechanisms = &mut mechanisms.list;
         let mut pushed = std::mem::take(&mut island.pushed);
         pushed.clear();
@@ -227,13 +225,13 @@ impl Tasks<'_> {
         for_each(&mut moves, jointed > MANY, |k, (first, mechanism, advance)| {
             let bodies = *first..*first + mechanism.movable_bodies().len() as u32;
             let ends: Vec<Hat> = bodies.map(|body| pile.velocities(body, h).0).collect();
-            *advance = Some(mechanism.finish_in_pile(h, params, closings[k], &ends, pushed[k]));
+            *advance = Some(mechanism.finish_in_pile(h, params, closings[k], &ends, substep, pushed[k]));
         });
         advances.clear();
         advances.extend(moves.into_iter().filter_map(|(_, _, advance)| advance));
         for (k, state) in states.iter_mut().enumerate() {
             state.turn_to_end(&pile.velocities(first + k as u32, h).0);
-            state.advance(world.bodies, world.gravity, h, pushed[closings.len() + k]);
+            state.advance(world.bodies, world.gravity, substep, pushed[closings.len() + k]);
         }
         island.pushed = pushed;
     }
