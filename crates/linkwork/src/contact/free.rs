@@ -65,7 +65,7 @@ impl Free {
         let Some(body) = bodies.at(self.slot as usize) else { return };
         let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
-        let damp = |rate: f64| if rate > 0.0 { (-rate * h).exp() } else { 1.0 };
+        let damp = |rate: f64| damping(rate, h);
         let Motion { v, w } = self.motion();
         // what particles give acts at once and whole
         let (force, torque) = body.push_by_particles().unwrap_or_default();
@@ -122,18 +122,42 @@ impl Free {
         self.next_spin.copy_from_slice(&turned[3..]);
     }
 
-    /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of a kick, that of a step or of the substeps
-    /// in which it moved.
+    /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of its kick.
     pub fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
+        self.arrive(supported);
+        if !supported {
+            self.kick_after_move(bodies, gravity, h, 0.0);
+        }
+    }
+
+    /// The same in a pile, where the kick is that of a substep, and so is its damping.
+    pub fn advance_in_pile(&mut self, bodies: &Bodies, gravity: DVec3, substep: f64, supported: bool) {
+        self.arrive(supported);
+        if !supported {
+            self.kick_after_move(bodies, gravity, substep, 0.5 * substep);
+        }
+    }
+
+    fn arrive(&mut self, supported: bool) {
         self.pose = self.next;
         self.u[3..].copy_from_slice(&self.next_spin);
         self.supported = supported;
-        let Some(body) = bodies.at(self.slot as usize).filter(|_| !supported) else { return };
+    }
+
+    fn kick_after_move(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, damped_for: f64) {
+        let Some(body) = bodies.at(self.slot as usize) else { return };
         let acceleration = self.acceleration(bodies, gravity);
         let spin = self.pose.r * (self.pose.r.transpose() * body.torque / body.mass.moments);
         let Motion { v, w } = self.motion();
-        self.u = self.hat(v + acceleration * 0.5 * h, w + spin * 0.5 * h);
+        let v = (v + acceleration * 0.5 * h) * damping(body.linear_damping, damped_for);
+        let w = (w + spin * 0.5 * h) * damping(body.angular_damping, damped_for);
+        self.u = self.hat(v, w);
     }
+}
+
+/// What is left of a velocity after a time.
+fn damping(rate: f64, time: f64) -> f64 {
+    if rate > 0.0 { (-rate * time).exp() } else { 1.0 }
 }
 
 /// Finds where the present velocities lead, eight bodies at once.

@@ -246,18 +246,22 @@ impl Mechanism {
         }
     }
 
-    /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far; `None` if they cannot be closed so.
+    /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far and the substep of
+    /// the pile; `None` if they cannot be closed so.
     pub(crate) fn predict_in_pile(
         &mut self,
         h: f64,
         params: &StepParams,
         mean: &[Hat],
         impulses: &[f64],
+        substep: f64,
     ) -> Option<u32> {
         self.timer.resume();
         self.u.copy_from_slice(mean);
-        self.impulse.copy_from_slice(&self.contact.kicked_impulse);
-        self.impulse.iter_mut().zip(impulses).for_each(|(p, d)| *p += d);
+        // what flies had half a kick in its first substep
+        let part = if self.supported { 1.0 } else { 1.0 - 0.5 * substep / h };
+        let kicked = self.contact.kicked_impulse.iter().zip(impulses);
+        self.impulse.iter_mut().zip(kicked).for_each(|(p, (k, d))| *p = part * k + d);
         self.contact.with_contacts.clone_from(&self.u);
         self.contact.answered.clone_from(&self.impulse);
         self.predict_outside(h);

@@ -185,7 +185,7 @@ impl Tasks<'_> {
             let mechanism = &mut mechanisms[k as usize];
             hats.clear();
             hats.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
-            closings[k as usize] = mechanism.predict_in_pile(h, self.params, hats, impulses);
+            closings[k as usize] = mechanism.predict_in_pile(h, self.params, hats, impulses, pile.substep(h));
         });
         for (state, &body) in island.states.iter_mut().zip(&island.first[mechanisms.len()..]) {
             state.u = pile.velocities(body, h).1;
@@ -231,7 +231,7 @@ impl Tasks<'_> {
         advances.extend(moves.into_iter().filter_map(|(_, _, advance)| advance));
         for (k, state) in states.iter_mut().enumerate() {
             state.turn_to_end(&pile.velocities(first + k as u32, h).0);
-            state.advance(world.bodies, world.gravity, substep, pushed[closings.len() + k]);
+            state.advance_in_pile(world.bodies, world.gravity, substep, pushed[closings.len() + k]);
         }
         island.pushed = pushed;
     }
