@@ -2,7 +2,7 @@
 
 use super::convex::Workspace;
 use super::narrow::{self, Touches};
-use super::{Collisions, ContactPoint, Entry, Manifold, Pair, PlacedBody, Progress, SensorTouch, near};
+use super::{Acquaintance, Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near};
 use crate::parallel::{for_each, threads};
 use glam::DQuat;
 
@@ -15,20 +15,21 @@ impl Collisions {
     /// Whether all pairs touch as they did at the last look, or do not touch.
     fn are_all_still(&self) -> bool {
         let mut touching = 0;
-        let as_before = |pair: &Pair| {
+        let as_before = |(pair, known): (&Pair, &Acquaintance)| {
             let (a, b) = (&self.progress[pair.a as usize], &self.progress[pair.b as usize]);
             let (path, reach) = (a.path + b.path, a.reach + b.reach);
             touching += pair.count as usize;
             if pair.sensor || a.waits && b.waits {
                 return false;
             }
-            match pair.separation - (path - pair.path) > reach {
+            match pair.until > path + reach {
                 true => pair.count == 0,
-                false => pair.count > 0 && pair.is_still(path, reach),
+                false => pair.count > 0 && known.is_still(path, reach),
             }
         };
         // fewer if a pair that touched is no more; pairs with sensors that are no more leave nothing that is counted
-        self.sensors.is_empty() && self.pairs.iter().all(as_before) && touching == self.manifolds.len()
+        let mut pairs = self.pairs.iter().zip(&self.acquaintances);
+        self.sensors.is_empty() && pairs.all(as_before) && touching == self.manifolds.len()
     }
 
     /// Finds what touches within reach; contacts are left in the order of their pairs.
@@ -45,7 +46,7 @@ impl Collisions {
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
         self.sensors.clear();
-        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
+        let Collisions { pairs, acquaintances, entries, old, manifolds, sensors, finders, progress, .. } = self;
         // many pairs in parts of equal size; what they find is put together in their order
         let parts = if pairs.len() < FEW_PAIRS || threads() == 1 { 1 } else { PARTS * threads() };
         let size = pairs.len().div_ceil(parts).max(1);
@@ -55,15 +56,14 @@ impl Collisions {
         }
         finders.iter_mut().for_each(Finder::clear);
         std::mem::swap(manifolds, &mut finders[0].manifolds);
-        let mut work: Vec<(&mut [Pair], &mut Finder)> = Vec::new();
         match parts {
-            1 => looks.look_at(pairs, &mut finders[0]),
+            1 => looks.look_at(pairs, acquaintances, &mut finders[0]),
             _ => {
-                work.extend(pairs.chunks_mut(size).zip(finders.iter_mut()));
-                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
+                let chunks = pairs.chunks_mut(size).zip(acquaintances.chunks_mut(size));
+                let mut work: Vec<_> = chunks.zip(finders.iter_mut()).collect();
+                for_each(&mut work, true, |_, ((pairs, known), finder)| looks.look_at(pairs, known, finder));
             }
         }
-        drop(work);
         std::mem::swap(manifolds, &mut finders[0].manifolds);
         for (k, (pairs, finder)) in pairs.chunks_mut(size).zip(finders).enumerate() {
             if k > 0 {
@@ -93,7 +93,7 @@ struct Looks<'a> {
 /// What a part of the pairs found, and its working memory.
 #[derive(Clone, Default)]
 pub(super) struct Finder {
-    manifolds: Vec<Manifold>,
+    manifolds: Manifolds,
     sensors: Vec<SensorTouch>,
     touches: Touches,
     work: Workspace,
@@ -108,10 +108,10 @@ impl Finder {
 
 impl Looks<'_> {
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
-    fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
+    fn look_at(&self, pairs: &mut [Pair], acquaintances: &mut [Acquaintance], finder: &mut Finder) {
         let Looks { entries, progress, old, bodies, h } = *self;
         let Finder { manifolds, sensors, touches, work } = finder;
-        for pair in pairs {
+        for (pair, acquaintance) in pairs.iter_mut().zip(acquaintances) {
             let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
             let path = a.path + b.path;
             let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
@@ -124,18 +124,18 @@ impl Looks<'_> {
                 pair.count = known.len() as u32;
                 continue;
             }
-            if pair.separation - (path - pair.path) > reach {
+            if pair.until > path + reach {
                 continue;
             }
             let known = old.get(before).unwrap_or(&[]);
             let (body_a, body_b) = (&bodies[a.slot as usize], &bodies[b.slot as usize]);
-            if !known.is_empty() && pair.is_still(path, reach) {
+            if !known.is_empty() && acquaintance.is_still(path, reach) {
                 manifolds.extend_from_slice(known);
                 for manifold in &mut manifolds[pair.first as usize..] {
                     // numbers may have changed with other bodies
                     (manifold.a, manifold.b) = (a.slot, b.slot);
                     (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
-                    manifold.material = pair.material;
+                    manifold.material = acquaintance.material;
                     manifold.follow(body_a, body_b, h);
                 }
                 pair.count = known.len() as u32;
@@ -143,16 +143,18 @@ impl Looks<'_> {
             }
             let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
             let (ca, cb) = (&ea.collider, &eb.collider);
-            pair.separation = narrow::contacts(
+            let separation = narrow::contacts(
                 (&ca.form, &ea.place),
                 (&cb.form, &eb.place),
                 reach,
                 path,
-                &mut pair.memory,
+                &mut acquaintance.memory,
                 work,
                 touches,
             );
-            (pair.path, pair.reach) = (path, reach);
+            pair.until = path + separation;
+            // without a separation it is looked at anew
+            (acquaintance.path, acquaintance.reach) = (if separation.is_nan() { f64::NAN } else { path }, reach);
             if pair.sensor {
                 if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
                     sensors.push(SensorTouch {
@@ -167,25 +169,22 @@ impl Looks<'_> {
             let near = near(ca, cb);
             let (back_a, back_b) = (body_a.q.inverse(), body_b.q.inverse());
             for touch in touches.iter() {
-                let mut manifold = Manifold {
-                    a: ea.slot(),
-                    b: eb.slot(),
-                    collider_a: pair.a,
-                    collider_b: pair.b,
-                    normal: touch.normal,
-                    material: pair.material,
-                    step: h,
-                    points: [ContactPoint::default(); 4],
-                    count: touch.points.len().min(4) as u8,
-                };
-                for (point, &(position, gap)) in manifold.points.iter_mut().zip(&touch.points) {
-                    point.position = position;
-                    (point.gap, point.found_gap) = (gap, gap);
-                    point.local_a = back_a * (position - body_a.x);
-                    point.local_b = back_b * (position - body_b.x);
+                let manifold = manifolds.add(touch.points.len());
+                (manifold.a, manifold.b) = (a.slot, b.slot);
+                (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
+                (manifold.shape_a, manifold.shape_b) = (ca.shape, cb.shape);
+                (manifold.normal, manifold.material, manifold.step) = (touch.normal, acquaintance.material, h);
+                for (point, &(position, gap)) in manifold.points_mut().iter_mut().zip(&touch.points) {
+                    *point = ContactPoint {
+                        position,
+                        gap,
+                        found_gap: gap,
+                        local_a: back_a * (position - body_a.x),
+                        local_b: back_b * (position - body_b.x),
+                        ..ContactPoint::NONE
+                    };
                 }
-                carry_over(known, &mut manifold, near);
-                manifolds.push(manifold);
+                carry_over(known, manifold, near);
                 pair.count += 1;
             }
         }
@@ -203,7 +202,7 @@ fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
         let scale = manifold.step / old.step;
         let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
         let mut taken = [false; 4];
-        for point in &mut manifold.points[..manifold.count as usize] {
+        for point in manifold.points_mut() {
             let mut best = (near * near, usize::MAX);
             for (k, o) in old.points().iter().enumerate().filter(|(k, _)| !taken[*k]) {
                 let d = o.local_b.distance_squared(point.local_b);
@@ -213,7 +212,7 @@ fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
             }
             if best.1 != usize::MAX && point.impulse_n == 0.0 {
                 taken[best.1] = true;
-                let o = &old.points[best.1];
+                let o = &old.points()[best.1];
                 point.impulse_n = scale * o.impulse_n;
                 point.impulse_t = scale * turn.map_or(o.impulse_t, |q| q * o.impulse_t);
             }

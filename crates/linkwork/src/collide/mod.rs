@@ -19,6 +19,7 @@ mod core;
 pub(crate) mod hull;
 mod look;
 mod manifold;
+mod manifolds;
 mod mesh;
 pub(crate) mod narrow;
 pub(crate) mod parry;
@@ -40,6 +41,7 @@ use broad::BroadPhase;
 use convex::Workspace;
 use glam::{DQuat, DVec3};
 use look::Finder;
+pub(crate) use manifolds::{ContactPoint, Manifold, Manifolds};
 use narrow::{PairMemory, Place, Touches};
 use parry::Bounds;
 use shape::{Collider, PairMaterial};
@@ -56,76 +58,6 @@ pub(crate) struct PlacedBody {
     pub pushed: f64,
     /// Whether it stands where it is while others take smaller steps: it has taken its own, or does not move by itself.
     pub waits: bool,
-}
-
-/// A contact point, in the world.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ContactPoint {
-    /// Midway between the surfaces.
-    pub position: DVec3,
-    /// Along the normal; negative is overlap.
-    pub gap: f64,
-    /// In the principal frame of b, by which the point is found again.
-    pub local_b: DVec3,
-    /// In that of a, and the gap where both said the same: what is still needs no other look.
-    pub local_a: DVec3,
-    pub found_gap: f64,
-    /// Of the last step, for the solver to start from and to leave for the next.
-    pub impulse_n: f64,
-    /// World vector across the normal.
-    pub impulse_t: DVec3,
-    /// Normal impulse of bounces in the last step; not carried over.
-    pub blow: f64,
-}
-
-/// Contact points of two bodies along one normal.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manifold {
-    /// Slots of the bodies.
-    pub a: u32,
-    pub b: u32,
-    /// Colliders, by index into [`Collisions`].
-    pub collider_a: u32,
-    pub collider_b: u32,
-    /// World, from a to b.
-    pub normal: DVec3,
-    pub material: PairMaterial,
-    /// The step that its impulses are of, s.
-    pub step: f64,
-    points: [ContactPoint; 4],
-    count: u8,
-}
-
-impl Manifold {
-    /// Moves points to where two bodies that have hardly moved have carried them, for a step of `h`.
-    fn follow(&mut self, a: &PlacedBody, b: &PlacedBody, h: f64) {
-        let (scale, normal) = (h / self.step, self.normal);
-        self.step = h;
-        for point in self.points_mut() {
-            let (on_a, on_b) = (a.x + a.q * point.local_a, b.x + b.q * point.local_b);
-            point.position = 0.5 * (on_a + on_b);
-            point.gap = point.found_gap + normal.dot(on_b - on_a);
-            point.impulse_n *= scale;
-            point.impulse_t *= scale;
-            point.blow = 0.0;
-        }
-    }
-
-    /// The same pair along another normal, with other points (four at most).
-    pub fn with_points(&self, normal: DVec3, points: &[ContactPoint]) -> Manifold {
-        let count = points.len().min(4);
-        let mut manifold = Manifold { normal, count: count as u8, ..*self };
-        manifold.points[..count].copy_from_slice(&points[..count]);
-        manifold
-    }
-
-    pub fn points(&self) -> &[ContactPoint] {
-        &self.points[..self.count as usize]
-    }
-
-    pub fn points_mut(&mut self) -> &mut [ContactPoint] {
-        &mut self.points[..self.count as usize]
-    }
 }
 
 /// A sensor and what overlaps it: slots of the bodies, shapes by index.
@@ -169,22 +101,29 @@ impl Entry {
 struct Pair {
     a: u32,
     b: u32,
-    material: PairMaterial,
-    sensor: bool,
-    memory: PairMemory,
-    /// At the last look, and the path of both and the reach then; looked at anew if NaN.
-    separation: f64,
-    path: f64,
-    reach: f64,
+    /// Path of both at the last look and their separation then: until their paths and reaches together come to this, they cannot
+    /// touch. Looked at anew if NaN.
+    until: f64,
     /// Its manifolds of the last update.
     first: u32,
     count: u32,
+    sensor: bool,
 }
 
-impl Pair {
+/// What is known of a pair besides. Most pairs are out of reach and never ask for it, so it is not kept among what all are asked.
+#[derive(Clone, Copy)]
+struct Acquaintance {
+    material: PairMaterial,
+    memory: PairMemory,
+    /// Path of both and reach at the last look; looked at anew if NaN.
+    path: f64,
+    reach: f64,
+}
+
+impl Acquaintance {
     /// Whether its shapes have moved so little since the last look that another would find the same.
     fn is_still(&self, path: f64, reach: f64) -> bool {
-        !self.separation.is_nan() && path - self.path < STILL && reach < self.reach + STILL
+        path - self.path < STILL && reach < self.reach + STILL
     }
 }
 
@@ -200,11 +139,13 @@ struct Track {
 #[derive(Clone, Default)]
 pub(crate) struct Collisions {
     /// Contacts within reach, ordered by pair.
-    pub manifolds: Vec<Manifold>,
+    pub manifolds: Manifolds,
     /// Sensors that overlap something, ordered.
     pub sensors: Vec<SensorTouch>,
     entries: Vec<Entry>,
     pairs: Vec<Pair>,
+    /// Of every pair.
+    acquaintances: Vec<Acquaintance>,
     /// Slots of bodies that joints keep from colliding, ordered.
     apart: Vec<(u32, u32)>,
     tracks: Vec<Option<Track>>,
@@ -217,7 +158,7 @@ pub(crate) struct Collisions {
     by_second: OnceLock<(Vec<u32>, Vec<u32>)>,
     // working memory
     finders: Vec<Finder>,
-    old: Vec<Manifold>,
+    old: Manifolds,
     fresh: Vec<(u32, u32)>,
     progress: Vec<Progress>,
     looker: Looker,
@@ -338,7 +279,8 @@ impl Collisions {
             (pair.a, pair.b) = (renumbered[pair.a as usize], renumbered[pair.b as usize]);
         }
         let (entries, apart) = (&self.entries, &self.apart);
-        self.pairs.retain(|p| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b));
+        let remains = |p: &Pair| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b);
+        retain_pairs(&mut self.pairs, &mut self.acquaintances, remains);
         self.by_second.take();
         self.broad.reset(fat);
         (self.look_anew, self.renumbered) = (true, true);
@@ -382,16 +324,10 @@ impl Collisions {
     /// The k-th pair, without points, if it was found to be out of reach and is no sensor's.
     pub fn pair_out_of_reach(&self, k: u32) -> Option<Manifold> {
         let pair = &self.pairs[k as usize];
-        (pair.count == 0 && !pair.sensor).then(|| Manifold {
-            a: self.entries[pair.a as usize].slot(),
-            b: self.entries[pair.b as usize].slot(),
-            collider_a: pair.a,
-            collider_b: pair.b,
-            normal: DVec3::Z,
-            material: pair.material,
-            step: 1.0,
-            points: [ContactPoint::default(); 4],
-            count: 0,
+        (pair.count == 0 && !pair.sensor).then(|| {
+            let sides = [pair.a, pair.b].map(|k| &self.entries[k as usize]);
+            let (slots, shapes) = (sides.map(Entry::slot), sides.map(|e| e.collider.shape));
+            Manifold::without_points(slots, [pair.a, pair.b], shapes, self.acquaintances[k as usize].material)
         })
     }
 
@@ -428,12 +364,6 @@ impl Collisions {
         for point in self.manifolds.iter_mut().flat_map(Manifold::points_mut) {
             (point.impulse_n, point.impulse_t, point.blow) = (0.0, DVec3::ZERO, 0.0);
         }
-    }
-
-    /// Body slot and shape index of a collider.
-    pub fn owner(&self, collider: u32) -> (u32, u32) {
-        let entry = &self.entries[collider as usize];
-        (entry.slot(), entry.collider.shape)
     }
 
     fn follow(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
@@ -476,7 +406,7 @@ impl Collisions {
         }
         self.by_second.take();
         let broad = &self.broad;
-        self.pairs.retain(|p| broad.keeps(p.a, p.b));
+        retain_pairs(&mut self.pairs, &mut self.acquaintances, |p| broad.keeps(p.a, p.b));
         self.fresh.clear();
         let (entries, apart, fresh) = (&self.entries, &self.apart, &mut self.fresh);
         let mut consider = |a: u32, b: u32| {
@@ -513,36 +443,44 @@ impl Collisions {
         // from the back, so that every pair moves once
         let mut known = self.pairs.len();
         let mut fresh = self.fresh.len();
-        let filler = self.fresh_pair(last);
-        self.pairs.resize(known + fresh, filler);
+        let (pair, acquaintance) = self.fresh_pair(last);
+        self.pairs.resize(known + fresh, pair);
+        self.acquaintances.resize(known + fresh, acquaintance);
         while fresh > 0 {
             let key = self.fresh[fresh - 1];
             let to = known + fresh - 1;
             if known > 0 && (self.pairs[known - 1].a, self.pairs[known - 1].b) > key {
                 self.pairs[to] = self.pairs[known - 1];
+                self.acquaintances[to] = self.acquaintances[known - 1];
                 known -= 1;
             } else {
-                self.pairs[to] = self.fresh_pair(key);
+                (self.pairs[to], self.acquaintances[to]) = self.fresh_pair(key);
                 fresh -= 1;
             }
         }
     }
 
-    fn fresh_pair(&self, (a, b): (u32, u32)) -> Pair {
+    fn fresh_pair(&self, (a, b): (u32, u32)) -> (Pair, Acquaintance) {
         let (ca, cb) = (&self.entries[a as usize].collider, &self.entries[b as usize].collider);
-        Pair {
-            a,
-            b,
-            material: ca.material.with(&cb.material),
-            sensor: ca.sensor || cb.sensor,
-            memory: PairMemory::default(),
-            separation: f64::NAN,
-            path: 0.0,
-            reach: 0.0,
-            first: 0,
-            count: 0,
+        let pair = Pair { a, b, until: f64::NAN, first: 0, count: 0, sensor: ca.sensor || cb.sensor };
+        let material = ca.material.with(&cb.material);
+        (pair, Acquaintance { material, memory: PairMemory::default(), path: f64::NAN, reach: 0.0 })
+    }
+}
+
+fn retain_pairs(pairs: &mut Vec<Pair>, acquaintances: &mut Vec<Acquaintance>, remains: impl Fn(&Pair) -> bool) {
+    let mut kept = 0;
+    for k in 0..pairs.len() {
+        if remains(&pairs[k]) {
+            // nearly always all remain
+            if kept < k {
+                (pairs[kept], acquaintances[kept]) = (pairs[k], acquaintances[k]);
+            }
+            kept += 1;
         }
     }
+    pairs.truncate(kept);
+    acquaintances.truncate(kept);
 }
 
 fn near(a: &Collider, b: &Collider) -> f64 {

@@ -64,6 +64,12 @@ pub(crate) struct PairMaterial {
     pub softness: Option<Softness>,
 }
 
+impl PairMaterial {
+    /// Of what does not rub, bounce or give way.
+    pub const NONE: PairMaterial =
+        PairMaterial { friction: 0.0, restitution: 0.0, rolling: 0.0, spinning: 0.0, softness: None };
+}
+
 impl Material {
     pub fn with(&self, other: &Material) -> PairMaterial {
         let softness = match (self.softness, other.softness) {

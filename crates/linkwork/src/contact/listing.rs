@@ -60,8 +60,8 @@ impl World {
                 Some(Contact {
                     a,
                     b,
-                    shape_a: self.collisions.owner(m.collider_a).1 as usize,
-                    shape_b: self.collisions.owner(m.collider_b).1 as usize,
+                    shape_a: m.shape_a as usize,
+                    shape_b: m.shape_b as usize,
                     point: p.position,
                     normal: m.normal,
                     depth: -p.gap,
@@ -102,12 +102,10 @@ impl World {
     pub(crate) fn note_touching(&mut self) {
         std::mem::swap(&mut self.touched, &mut self.touching);
         self.touching.clear();
-        for m in &self.collisions.manifolds {
+        for m in self.collisions.manifolds.iter() {
             let impulse: f64 = m.points().iter().map(|p| p.impulse_n + p.blow).sum();
             if impulse > 0.0 {
-                let owner = |collider: u32| self.collisions.owner(collider);
-                let ((a, shape_a), (b, shape_b)) = (owner(m.collider_a), owner(m.collider_b));
-                let key = (a, shape_a, b, shape_b);
+                let key = (m.a, m.shape_a, m.b, m.shape_b);
                 match self.touching.last_mut().filter(|t| t.key == key) {
                     Some(same) => same.impulse += impulse,
                     None => self.touching.push(Touch { key, impulse }),

@@ -168,7 +168,7 @@ impl Contacts {
         }
         for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
             worst = worst.max(-s.3);
-            let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::default() };
+            let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::NONE };
             let manifold = group[0];
             match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == s.0) {
                 Some(u) => u.points.push(point),

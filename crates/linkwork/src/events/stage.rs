@@ -397,7 +397,7 @@ impl<'w> Stage<'w> {
     fn share_forces(&mut self, dt: f64) {
         let collisions = &mut self.world.collisions;
         collisions.forget();
-        for manifold in &mut collisions.manifolds {
+        for manifold in collisions.manifolds.iter_mut() {
             manifold.step = dt;
             let pair = (manifold.collider_a, manifold.collider_b);
             let same = |m: &Manifold| (m.collider_a, m.collider_b) == pair;

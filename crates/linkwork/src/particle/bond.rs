@@ -57,7 +57,7 @@ impl Holding {
     /// In the last step.
     pub fn last(world: &World) -> Holding {
         let mut holding = Holding::default();
-        for m in &world.collisions.manifolds {
+        for m in world.collisions.manifolds.iter() {
             for p in m.points().iter().filter(|p| p.impulse_n > 0.0) {
                 let sticks = p.impulse_t.length() < NEARLY_ALL * m.material.friction * p.impulse_n;
                 holding.touching.push(Touching {

@@ -109,7 +109,7 @@ fn the_broad_phase_finds_what_asking_all_pairs_finds() {
     for step in 0..60 {
         update(&world, &mut collisions);
         let mut found: Vec<(u32, u32, usize)> = Vec::new();
-        for m in &collisions.manifolds {
+        for m in collisions.manifolds.iter() {
             match found.last_mut() {
                 Some(last) if (last.0, last.1) == (m.a, m.b) => last.2 += m.points().len(),
                 _ => found.push((m.a, m.b, m.points().len())),
@@ -183,7 +183,7 @@ fn impulses_stay_with_their_points() {
         b.q = turn * b.q;
     }
     update(&world, &mut collisions);
-    for (old, new) in before.iter().zip(&collisions.manifolds).skip(1) {
+    for (old, new) in before.iter().zip(collisions.manifolds.iter()).skip(1) {
         for p in new.points() {
             let k = (0..4).find(|&k| (turn * corner(old, k)).distance(p.position) < 1e-3).unwrap();
             assert_eq!(p.impulse_n, old.points()[k].impulse_n);
@@ -279,7 +279,7 @@ fn points_of_what_hardly_moves_follow() {
         anew.sync(world.graph_version, &world.bodies, &world.joints);
         anew.update(&bodies, H, G);
         assert_eq!(followed.manifolds.len(), anew.manifolds.len());
-        for (a, b) in followed.manifolds.iter().zip(&anew.manifolds) {
+        for (a, b) in followed.manifolds.iter().zip(anew.manifolds.iter()) {
             assert_eq!((a.a, a.b, a.points().len()), (b.a, b.b, b.points().len()));
             for point in a.points() {
                 let apart = |p: &&ContactPoint| p.position.distance(point.position);

@@ -1,0 +1,181 @@
+//! What touches, kept from step to step.
+
+use super::PlacedBody;
+use super::shape::PairMaterial;
+use glam::DVec3;
+use std::ops::{Deref, DerefMut};
+
+/// A contact point, in the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContactPoint {
+    /// Midway between the surfaces.
+    pub position: DVec3,
+    /// Along the normal; negative is overlap.
+    pub gap: f64,
+    /// In the principal frame of b, by which the point is found again.
+    pub local_b: DVec3,
+    /// In that of a, and the gap where both said the same: what is still needs no other look.
+    pub local_a: DVec3,
+    pub found_gap: f64,
+    /// Of the last step, for the solver to start from and to leave for the next.
+    pub impulse_n: f64,
+    /// World vector across the normal.
+    pub impulse_t: DVec3,
+    /// Normal impulse of bounces in the last step; not carried over.
+    pub blow: f64,
+}
+
+impl ContactPoint {
+    pub const NONE: ContactPoint = ContactPoint {
+        position: DVec3::ZERO,
+        gap: 0.0,
+        local_b: DVec3::ZERO,
+        local_a: DVec3::ZERO,
+        found_gap: 0.0,
+        impulse_n: 0.0,
+        impulse_t: DVec3::ZERO,
+        blow: 0.0,
+    };
+}
+
+/// Contact points of two bodies along one normal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manifold {
+    /// Slots of the bodies.
+    pub a: u32,
+    pub b: u32,
+    /// Colliders, by index into [`Collisions`], and the shapes of the bodies that they are.
+    pub collider_a: u32,
+    pub collider_b: u32,
+    pub shape_a: u32,
+    pub shape_b: u32,
+    /// World, from a to b.
+    pub normal: DVec3,
+    pub material: PairMaterial,
+    /// The step that its impulses are of, s.
+    pub step: f64,
+    points: [ContactPoint; 4],
+    count: u8,
+}
+
+impl Manifold {
+    /// Of no two bodies, without points.
+    const NONE: Manifold = Manifold {
+        a: 0,
+        b: 0,
+        collider_a: 0,
+        collider_b: 0,
+        shape_a: 0,
+        shape_b: 0,
+        normal: DVec3::Z,
+        material: PairMaterial::NONE,
+        step: 1.0,
+        points: [ContactPoint::NONE; 4],
+        count: 0,
+    };
+
+    /// Moves points to where two bodies that have hardly moved have carried them, for a step of `h`.
+    pub(super) fn follow(&mut self, a: &PlacedBody, b: &PlacedBody, h: f64) {
+        let (scale, normal) = (h / self.step, self.normal);
+        self.step = h;
+        for point in self.points_mut() {
+            let (on_a, on_b) = (a.x + a.q * point.local_a, b.x + b.q * point.local_b);
+            point.position = 0.5 * (on_a + on_b);
+            point.gap = point.found_gap + normal.dot(on_b - on_a);
+            point.impulse_n *= scale;
+            point.impulse_t *= scale;
+            point.blow = 0.0;
+        }
+    }
+
+    /// Of two colliders that do not touch, with the slots of their bodies.
+    pub fn without_points(bodies: [u32; 2], colliders: [u32; 2], shapes: [u32; 2], material: PairMaterial) -> Manifold {
+        let ([a, b], [collider_a, collider_b], [shape_a, shape_b]) = (bodies, colliders, shapes);
+        Manifold { a, b, collider_a, collider_b, shape_a, shape_b, material, ..Manifold::NONE }
+    }
+
+    /// The same pair along another normal, with other points (four at most).
+    pub fn with_points(&self, normal: DVec3, points: &[ContactPoint]) -> Manifold {
+        let count = points.len().min(4);
+        let mut manifold = Manifold { normal, count: count as u8, ..*self };
+        manifold.points[..count].copy_from_slice(&points[..count]);
+        manifold
+    }
+
+    pub fn points(&self) -> &[ContactPoint] {
+        &self.points[..self.count as usize]
+    }
+
+    pub fn points_mut(&mut self) -> &mut [ContactPoint] {
+        &mut self.points[..self.count as usize]
+    }
+}
+
+/// A list of manifolds that keeps the memory of those that are gone, and of four places for points touches only those in use:
+/// there are two such lists, read and written by turns in every step, and most manifolds have one or two points.
+#[derive(Debug, Default)]
+pub(crate) struct Manifolds {
+    places: Vec<Manifold>,
+    used: usize,
+}
+
+impl Manifolds {
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Adds one with as many points (four at most). All of it is that of another until it is written.
+    pub fn add(&mut self, points: usize) -> &mut Manifold {
+        if self.used == self.places.len() {
+            self.places.push(Manifold::NONE);
+        }
+        let place = &mut self.places[self.used];
+        self.used += 1;
+        place.count = points.min(place.points.len()) as u8;
+        place
+    }
+
+    pub fn extend_from_slice(&mut self, manifolds: &[Manifold]) {
+        for m in manifolds {
+            let place = self.add(m.points().len());
+            place.points_mut().copy_from_slice(m.points());
+            let Manifold { a, b, collider_a, collider_b, shape_a, shape_b, normal, material, step, points: _, count: _ } = *m;
+            (place.a, place.b, place.collider_a, place.collider_b) = (a, b, collider_a, collider_b);
+            (place.shape_a, place.shape_b) = (shape_a, shape_b);
+            (place.normal, place.material, place.step) = (normal, material, step);
+        }
+    }
+
+    pub fn reserve(&mut self, count: usize) {
+        if self.places.len() < count {
+            self.places.resize(count, Manifold::NONE);
+        }
+    }
+}
+
+impl Clone for Manifolds {
+    fn clone(&self) -> Self {
+        let mut copy = Manifolds::default();
+        copy.extend_from_slice(self);
+        copy
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.clear();
+        self.extend_from_slice(other);
+    }
+}
+
+impl Deref for Manifolds {
+    type Target = [Manifold];
+
+    fn deref(&self) -> &[Manifold] {
+        &self.places[..self.used]
+    }
+}
+
+impl DerefMut for Manifolds {
+    fn deref_mut(&mut self) -> &mut [Manifold] {
+        &mut self.places[..self.used]
+    }
+}
