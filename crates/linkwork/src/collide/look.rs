@@ -2,7 +2,9 @@
 
 use super::convex::Workspace;
 use super::narrow::{self, Touches};
-use super::{Acquaintance, Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near};
+use super::{
+    Acquaintance, Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near,
+};
 use crate::parallel::{for_each, threads};
 use glam::DQuat;
 

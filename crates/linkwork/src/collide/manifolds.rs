@@ -139,7 +139,19 @@ impl Manifolds {
         for m in manifolds {
             let place = self.add(m.points().len());
             place.points_mut().copy_from_slice(m.points());
-            let Manifold { a, b, collider_a, collider_b, shape_a, shape_b, normal, material, step, points: _, count: _ } = *m;
+            let Manifold {
+                a,
+                b,
+                collider_a,
+                collider_b,
+                shape_a,
+                shape_b,
+                normal,
+                material,
+                step,
+                points: _,
+                count: _,
+            } = *m;
             (place.a, place.b, place.collider_a, place.collider_b) = (a, b, collider_a, collider_b);
             (place.shape_a, place.shape_b) = (shape_a, shape_b);
             (place.normal, place.material, place.step) = (normal, material, step);

@@ -35,8 +35,8 @@ const GOLDEN: &[Golden] = &[
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0x2b2d80e9f24dcd40),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x52aba43422bd2b67),
-    ("skeletons", &[("skeletons", 2.0)], 0x947e2c05b6dd68fb),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x82f02805f447e7ee),
+    ("skeletons", &[("skeletons", 2.0)], 0x1e28dae2d504c653),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

@@ -1,7 +1,7 @@
 //! Contacts in batches of four that share no body, one to a lane.
 
 use super::lanes::{Against, Pair, Vector, dot, in_lanes, with_fourth};
-use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, STEADY, Wide};
+use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, STEADY, Wide};
 use crate::collide::Manifold;
 use glam::DVec3;
 use wide::f64x4;
@@ -292,13 +292,14 @@ impl Batches {
     /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.
     pub fn aim(&mut self, h_s: f64, biased: bool, fastest: f64) {
         let (band, inverse) = (f64x4::splat(DEAD_BAND), f64x4::splat(1.0 / h_s));
-        let zero = f64x4::splat(0.0);
+        let (zero, gentle) = (f64x4::splat(0.0), f64x4::splat(GENTLE));
         for p in self.points_in_use() {
             let open = (p.now - band).max(zero);
             p.target = -open * inverse;
             if biased {
                 let deep = (-p.now - band).max(zero);
-                p.target += (deep * inverse * f64x4::splat(PUSH_OUT)).min(f64x4::splat(fastest));
+                let pushed = deep * deep / (deep + gentle);
+                p.target += (pushed * inverse * f64x4::splat(PUSH_OUT)).min(f64x4::splat(fastest));
             }
         }
     }

@@ -48,14 +48,21 @@ const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 const COSTLY_ENTRIES: usize = 50_000;
 /// Where what a substep changes would move nothing farther than this until the end of the step, m, the substeps that remain are
 /// taken to be like it.
-const STEADY: f64 = 1e-7;
-/// What is left when a stage of a substep ends: how far its last sweep moved anything, m.
-const TOLERANCE: f64 = 3e-6;
+const STEADY: f64 = 3e-7;
+/// What is left when a stage of a substep ends: how far its last sweep moved anything, by how far the fastest body goes in the
+/// substep, and within which limits, m. What rests must be left with far less than what tumbles: a heap whose contacts give way by
+/// 3e-6 m in every substep creeps down for ever, at millimetres a second.
+const PRECISION: f64 = 3e-3;
+const FINEST: f64 = 1e-7;
+const COARSEST: f64 = 3e-6;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
 const DEAD_BAND: f64 = 1e-4;
 /// Part of an overlap that one substep takes out, and how far a step pushes at most, m. A corner that is pushed out turns the
 /// others down; they must be within reach then, or what was pushed out here is deeper there.
 const PUSH_OUT: f64 = 0.2;
+/// Overlaps that are less beyond the band than this are pushed out less than that. Bodies that are held between others go on
+/// overlapping a little, and pushing from both sides with all force shakes the heap in every step.
+const GENTLE: f64 = 1e-5;
 const FARTHEST_PUSH: f64 = 3e-3;
 
 /// A body that no contact moves: it has neither mass nor inertia in rows.
@@ -126,6 +133,8 @@ pub(super) struct Pile {
     bounded: Vec<BoundedRow>,
     levels: shock::Levels,
     effort: Effort,
+    /// How far the last sweep of a stage may move anything, m.
+    tolerance: f64,
     /// Whether sweeps over contacts that are seen through go on where they were going. Where bodies are held tightly among
     /// heavier ones (a tank on its treads) that took a third longer and left the same overlap, single blows deeper.
     goes_on: bool,
@@ -269,6 +278,8 @@ impl Pile {
             b.mobility = b.through.map_or(b.mobility, |row| self.through.mobility(row));
         }
         let may_repeat = !shocks && self.through.is_empty();
+        // sweeps over what is seen through converge too slowly for more
+        self.tolerance = if may_repeat { (PRECISION * h_s * self.fastest()).clamp(FINEST, COARSEST) } else { COARSEST };
         let mut was_steady = false;
         for substep in 0..self.effort.substeps {
             if may_repeat {
@@ -315,6 +326,15 @@ impl Pile {
         outcome
     }
 
+    /// Speed of the fastest centre of mass, m/s.
+    fn fastest(&self) -> f64 {
+        let squares = self.u.iter().zip(&self.frames).map(|(u, frame)| {
+            let [x, y, z] = [u[0], u[1], u[2]].map(|e| e * frame.inv_sqrt_mass);
+            x * x + y * y + z * z
+        });
+        squares.fold(0.0, f64::max).sqrt()
+    }
+
     /// Whether velocities hardly changed in the last substep, which ended a time after the step began, and nothing else comes to
     /// touch within another.
     fn would_go_on(&self, elapsed: f64, time: f64) -> bool {
@@ -357,7 +377,7 @@ impl Pile {
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
             self.joints.project(mechanisms, &mut self.u);
             sweeps += 1;
-            if sweeps >= self.effort.sweeps || moved * h_s < TOLERANCE {
+            if sweeps >= self.effort.sweeps || moved * h_s < self.tolerance {
                 return (sweeps, moved);
             }
             if self.goes_on {

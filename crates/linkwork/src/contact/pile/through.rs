@@ -14,7 +14,7 @@
 
 use super::batches::Waiting;
 use super::joints::{Joints, Single};
-use super::{DEAD_BAND, Frame, NOBODY, PUSH_OUT, Wide, narrow, widen};
+use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, Wide, narrow, widen};
 use crate::collide::Manifold;
 use crate::math::multiply_add;
 use crate::mechanism::pile::Response;
@@ -404,7 +404,8 @@ impl Throughs {
         for p in &mut self.points {
             p.target = -(p.now - DEAD_BAND).max(0.0) / h_s;
             if biased {
-                p.target += (PUSH_OUT * (-p.now - DEAD_BAND).max(0.0) / h_s).min(fastest);
+                let deep = (-p.now - DEAD_BAND).max(0.0);
+                p.target += (PUSH_OUT * deep * deep / (deep + GENTLE) / h_s).min(fastest);
             }
         }
     }
