@@ -24,8 +24,9 @@ pub(crate) struct BodyState {
     pub w: DVec3,
     /// Linear and angular acceleration of the last step, for the robust step: (v̇, body Ω̇), algorithmic and true.
     pub memory: Accelerations,
-    /// Whether it touched something in the last step: then its velocities are those of the middle of that step.
-    pub supported: bool,
+    /// How long before the end of the last step it had its velocities, s: half of that step if it was pushed by what it touches, or
+    /// half a substep in a pile.
+    pub lag: f64,
     /// How long it has been at rest, s, and whether it sleeps.
     pub at_rest: f64,
     pub asleep: bool,

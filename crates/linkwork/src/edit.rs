@@ -119,7 +119,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         v: DVec3::ZERO,
         w: DVec3::ZERO,
         memory: Accelerations::default(),
-        supported: false,
+        lag: 0.0,
         at_rest: 0.0,
         asleep: false,
         gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, None)?,
@@ -555,7 +555,7 @@ impl World {
             );
         }
         body.set_twist(Twist { linear, angular });
-        body.supported = false;
+        body.lag = 0.0;
         self.disturbed = true;
         Ok(())
     }

@@ -55,7 +55,7 @@ impl WorldEquations {
         }
         let slots = world.bodies.iter().filter(|(_, b)| b.is_dynamic()).map(|(id, _)| id.slot()).collect();
         // velocities of the ends of steps from now on
-        world.bodies.iter_mut().for_each(|(_, b)| b.supported = false);
+        world.bodies.iter_mut().for_each(|(_, b)| b.lag = 0.0);
         let time = world.time();
         Ok(WorldEquations { world, scratch: Scratch::default(), slots, time })
     }

@@ -26,8 +26,7 @@ pub(crate) fn fly_freely(world: &mut World, slot: usize, h: f64) {
     let m = &body.mass;
     let acceleration = body.force / m.mass + gravity * body.gravity_scale;
     let half = 0.5 * h;
-    // what touched something has its velocities of the middle of the last step
-    let first = if std::mem::take(&mut body.supported) { h } else { half };
+    let first = half + std::mem::take(&mut body.lag);
     let damp = |v: &mut DVec3, w: &mut DVec3| {
         if body.linear_damping > 0.0 || body.angular_damping > 0.0 {
             *v *= (-body.linear_damping * half).exp();

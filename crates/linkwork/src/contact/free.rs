@@ -21,7 +21,8 @@ pub(super) struct Free {
     /// Where it will be at the end of the step, and its spin then.
     pub next: Placed,
     next_spin: [f64; 3],
-    pub supported: bool,
+    /// How long before the start of the step it had its velocities, s.
+    pub lag: f64,
     /// How far a bounce within the step has carried it, against a bounce at its start.
     pub shift: DVec3,
 }
@@ -42,7 +43,7 @@ impl Free {
             kicked: [0.0; 6],
             next: body.placed(),
             next_spin: [0.0; 3],
-            supported: body.supported,
+            lag: body.lag,
             shift: DVec3::ZERO,
         };
         state.u = state.hat(body.v, body.w);
@@ -55,9 +56,9 @@ impl Free {
         body.force / body.mass.mass + gravity * body.gravity_scale
     }
 
-    /// Half a kick before the move for what flies, the whole one for what was pushed in the last step.
+    /// Kicks up to the middle of the step.
     pub fn kick_before_move(&mut self, bodies: &Bodies, gravity: DVec3, h: f64) {
-        self.kick(bodies, gravity, h, if self.supported { h } else { 0.5 * h });
+        self.kick(bodies, gravity, h, 0.5 * h + self.lag);
     }
 
     /// Kicks for a `time` of a step of `h`.
@@ -124,7 +125,7 @@ impl Free {
 
     /// Goes where [`predict_all`] found; a body that nothing pushed gets the other half of its kick.
     pub fn advance(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, supported: bool) {
-        self.arrive(supported);
+        self.arrive(if supported { 0.5 * h } else { 0.0 });
         if !supported {
             self.kick_after_move(bodies, gravity, h, 0.0);
         }
@@ -132,16 +133,16 @@ impl Free {
 
     /// The same in a pile, where the kick is that of a substep, and so is its damping.
     pub fn advance_in_pile(&mut self, bodies: &Bodies, gravity: DVec3, substep: f64, supported: bool) {
-        self.arrive(supported);
+        self.arrive(if supported { 0.5 * substep } else { 0.0 });
         if !supported {
             self.kick_after_move(bodies, gravity, substep, 0.5 * substep);
         }
     }
 
-    fn arrive(&mut self, supported: bool) {
+    fn arrive(&mut self, lag: f64) {
         self.pose = self.next;
         self.u[3..].copy_from_slice(&self.next_spin);
-        self.supported = supported;
+        self.lag = lag;
     }
 
     fn kick_after_move(&mut self, bodies: &Bodies, gravity: DVec3, h: f64, damped_for: f64) {

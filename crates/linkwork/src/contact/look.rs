@@ -16,11 +16,11 @@ use crate::mechanism::outside_moved;
 use crate::world::Seen;
 use glam::DVec3;
 
-pub(super) const MOST_LOOKS: u32 = 4;
+pub(super) const MOST_LOOKS: u32 = 8;
 /// Overlap that is not worth another look, m.
 pub(super) const TOLERANCE: f64 = 1e-7;
 /// Overlap that asks for a smaller step, m.
-pub(super) const TOO_DEEP: f64 = 3e-4;
+pub(super) const TOO_DEEP: f64 = 1e-4;
 /// How far apart shapes are looked at, m.
 const REACH: f64 = 4e-3;
 /// How much deeper soft contacts may become in a step, m.

@@ -490,7 +490,7 @@ impl Contacts {
                 false => f64::INFINITY,
             };
             let enough = last || !closed || deeper <= look::TOLERANCE;
-            let failed = !closed || last && !island.hard && deeper > look::TOO_DEEP;
+            let failed = !closed || last && deeper > look::TOO_DEEP;
             if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 return Attempt::NeedsSmallerStep;
             }
@@ -668,7 +668,7 @@ impl Contacts {
             let Some(body) = bodies.at_mut(state.slot as usize) else { continue };
             let Motion { v, w } = state.motion();
             (body.x, body.q, body.v, body.w) = (state.pose.x, state.pose.q, v, w);
-            body.supported = state.supported;
+            body.lag = state.lag;
         }
     }
 }

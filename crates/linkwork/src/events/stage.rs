@@ -73,7 +73,7 @@ impl<'w> Stage<'w> {
             }
         }
         for (_, body) in world.bodies.iter_mut() {
-            body.supported = false;
+            body.lag = 0.0;
         }
         Stage {
             world,

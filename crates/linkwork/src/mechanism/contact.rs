@@ -66,17 +66,17 @@ impl Mechanism {
 
     /// Gives the rest of the kick of the last step to a mechanism that has come free.
     pub(super) fn catch_up(&mut self, h: f64) {
-        self.supported = false;
-        if self.catch_up_in_tree(h) {
+        let lag = std::mem::take(&mut self.lag);
+        if self.catch_up_in_tree(lag) {
             return;
         }
         if self.is_iterative() {
             self.refresh_drive_forces();
-            self.kick(0.5 * h);
+            self.kick(lag);
             return self.sweep_velocities_closed(h, 0.0);
         }
         self.linearise_here(h);
-        self.kick(0.5 * h);
+        self.kick(lag);
         self.close_velocities();
     }
 
@@ -125,13 +125,14 @@ impl Mechanism {
         self.contact.pushed = pushed;
     }
 
-    /// Kicks for a time, closes the joints in the velocities and loads springs; contacts come next.
+    /// Kicks up to the middle of the step, closes the joints in the velocities and loads springs; contacts come next.
     pub(crate) fn kick_in_contact(&mut self, h: f64) {
         self.timer.resume();
+        let time = 0.5 * h + self.lag;
         if self.contact.in_tree {
-            return self.kick_in_tree(h);
+            return self.kick_in_tree(h, time);
         }
-        self.kick_open(h, if self.supported { h } else { 0.5 * h });
+        self.kick_open(h, time);
         if self.contact.swept {
             self.close_swept_kick(h);
         } else if self.bounded.is_empty() {
@@ -538,7 +539,8 @@ impl Mechanism {
             }
         };
         // the last resort leaves the velocities of the middle of the step
-        self.supported = supported || advance.kind == StepKind::LastResort;
+        let lags = supported || advance.kind == StepKind::LastResort;
+        self.lag = if lags { 0.5 * h } else { 0.0 };
         self.measure_closure(&mut advance, params);
         advance
     }

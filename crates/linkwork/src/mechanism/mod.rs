@@ -144,8 +144,8 @@ pub(crate) struct Mechanism {
     next: Vec<Placed>,
     next_momentum: Vec<DVec3>,
     outside: Vec<Motion>,
-    /// Whether the velocities are those of the middle of the last step, because something touched.
-    supported: bool,
+    /// How long before the end of the last step it had its velocities, s; see [`crate::body::BodyState::lag`].
+    lag: f64,
     u: Vec<Hat>,
     u_start: Vec<Hat>,
     acceleration: Vec<Accelerations>,
@@ -216,7 +216,7 @@ impl Mechanism {
             next: vec![Placed::WORLD; all],
             next_momentum: vec![DVec3::ZERO; movable],
             outside: vec![Motion::default(); all],
-            supported: false,
+            lag: 0.0,
             u: vec![[0.0; 6]; movable],
             u_start: vec![[0.0; 6]; movable],
             acceleration: vec![Accelerations::default(); movable],
@@ -271,7 +271,7 @@ impl Mechanism {
 
     /// Reads the world's state into working memory.
     pub fn gather(&mut self, bodies: &Bodies, joints: &Joints, gravity: DVec3) {
-        (self.supported, self.left) = (false, None);
+        (self.lag, self.left) = (0.0, None);
         for (k, &slot) in self.layout.bodies.iter().enumerate() {
             if slot == WORLD_SLOT {
                 self.pose[k] = Placed::WORLD;
@@ -289,7 +289,7 @@ impl Mechanism {
                 (inertia.linear_damping, inertia.angular_damping) = (body.linear_damping, body.angular_damping);
                 self.u[k] = hat(&self.inertia[k], &self.pose[k], body.v, body.w);
                 self.acceleration[k] = body.memory;
-                self.supported |= body.supported;
+                self.lag = self.lag.max(body.lag);
                 self.load[k] = (body.force + gravity * (m.mass * body.gravity_scale), body.torque);
                 self.push[k] = body.push_by_particles().unwrap_or_default();
             } else if body.kind == BodyKind::Kinematic {
@@ -343,7 +343,7 @@ impl Mechanism {
             let (v, w) = self.velocity(k);
             (body.x, body.q, body.v, body.w) = (self.pose[k].x, self.pose[k].q, v, w);
             body.memory = self.acceleration[k];
-            body.supported = self.supported;
+            body.lag = self.lag;
         }
         let (choice, swept) = (self.choice(), self.is_iterative());
         let of_mechanism = |memory: &mut JointMemory| {
@@ -395,7 +395,7 @@ impl Mechanism {
             self.method = Method::Direct;
         }
         self.act_whole(false);
-        if self.supported {
+        if self.lag > 0.0 {
             self.catch_up(h);
         }
         let swept = self.is_iterative();

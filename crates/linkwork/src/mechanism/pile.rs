@@ -188,9 +188,9 @@ impl Mechanism {
         (&self.u_start[k], &self.contact.kicked[k])
     }
 
-    /// Whether nothing pushed it in the last step.
-    pub(crate) fn flies(&self) -> bool {
-        !self.supported
+    /// By how much its velocities lag behind the start of the step, s.
+    pub(crate) fn lag(&self) -> f64 {
+        self.lag
     }
 
     /// Brings velocities back to the joints; returns the impulses of their rows.
@@ -258,8 +258,7 @@ impl Mechanism {
     ) -> Option<u32> {
         self.timer.resume();
         self.u.copy_from_slice(mean);
-        // what flies had half a kick in its first substep
-        let part = if self.supported { 1.0 } else { 1.0 - 0.5 * substep / h };
+        let part = 1.0 + (self.lag - 0.5 * substep) / h;
         let kicked = self.contact.kicked_impulse.iter().zip(impulses);
         self.impulse.iter_mut().zip(kicked).for_each(|(p, (k, d))| *p = part * k + d);
         self.contact.with_contacts.clone_from(&self.u);
@@ -337,7 +336,7 @@ impl Mechanism {
         self.pose.copy_from_slice(&self.next);
         self.settle_after_move(h, substep, supported);
         let mut advance = self.taken(h, StepKind::Accurate, None::<Reason>, iterations);
-        self.supported = supported;
+        self.lag = if supported { 0.5 * substep } else { 0.0 };
         self.measure_closure(&mut advance, params);
         advance
     }

@@ -318,8 +318,7 @@ impl<'a> Answers<'a> {
                 (Key::Alone(slot), motions, (free, DVec3::ZERO), &self.alone[slot as usize])
             }
         };
-        // what touched or was pushed has the velocities of the middle of the last step
-        let ahead = if body.supported { self.h } else { 0.5 * self.h };
+        let ahead = 0.5 * self.h + body.lag;
         let known = body.pushed.map(|p| ((body.v - p.v) / p.span, (body.w - p.w) / p.span));
         let smooth = known.filter(|(a, b)| a.length() < FASTEST && b.length() < FASTEST);
         let (a, b) = smooth.unwrap_or(free);

@@ -176,10 +176,12 @@ fn a_bullet_does_not_pass_a_thin_wall() {
     }
 }
 
+/// At a third of all step sizes it ended 0.1 to 0.3 mm deep where the second look had not converged after four rounds, which it does
+/// after five to eight.
 #[test]
 fn a_chain_lies_down_on_the_ground() {
     let mut wrong = Complaints::default();
-    for h in [1.0 / 60.0, 1.0 / 30.0] {
+    for h in [1.0 / 60.0, 0.01673, 0.01727, 0.01793, 1.0 / 30.0, 0.0336, 0.0347, 0.0357, 0.036] {
         let mut scene = Scene::new("chain");
         scene.body(ground(0.5));
         let links = 10;

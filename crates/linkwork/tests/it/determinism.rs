@@ -34,9 +34,9 @@ const GOLDEN: &[Golden] = &[
     ("gripper", &[], 0xa06460fe8937bade),
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
-    ("rings", &[("rings", 50.0)], 0x2b2d80e9f24dcd40),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x82f02805f447e7ee),
-    ("skeletons", &[("skeletons", 2.0)], 0x1e28dae2d504c653),
+    ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0xe63e7dbd8448186b),
+    ("skeletons", &[("skeletons", 2.0)], 0x848146c988441ca1),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

@@ -289,6 +289,23 @@ impl Batches {
         }
     }
 
+    /// Gives the impulses of the time by which velocities of bodies lag behind more than half a substep.
+    pub fn catch_up(&mut self, u: &mut [Wide], lags: &[f64], h_s: f64) {
+        for batch in &self.batches {
+            let pair = &batch.pair;
+            let lag = |body: u32| lags.get(body as usize).map_or(0.0, |lag| (lag / h_s - 0.5).max(0.0));
+            let [a, b] = pair.bodies.map(|side| f64x4::new(side.map(lag)));
+            let (lanes, substeps) = (pair.gather(u), a.max(b));
+            let mut against = pair.against(&lanes);
+            for point in &self.points[batch.range()] {
+                for r in 0..3 {
+                    point.push(r, pair, point.impulse[r] * substeps, &mut against);
+                }
+            }
+            pair.scatter(u, lanes, &against);
+        }
+    }
+
     /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.
     pub fn aim(&mut self, h_s: f64, biased: bool, fastest: f64) {
         let (band, inverse) = (f64x4::splat(DEAD_BAND), f64x4::splat(1.0 / h_s));

@@ -121,8 +121,8 @@ pub(super) struct Pile {
     frames: Vec<Frame>,
     u: Vec<Wide>,
     kick: Vec<Wide>,
-    /// Whether nothing pushed a body in the last step.
-    flies: Vec<bool>,
+    /// By how much velocities lag behind the start of the step, s.
+    lags: Vec<f64>,
     way: Vec<Wide>,
     /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
@@ -164,7 +164,7 @@ impl Pile {
         self.frames.clear();
         self.u.clear();
         self.kick.clear();
-        self.flies.clear();
+        self.lags.clear();
         self.way.clear();
         self.batches.clear();
         self.joints.clear();
@@ -172,13 +172,13 @@ impl Pile {
         self.bounded.clear();
     }
 
-    /// Adds a body with its velocity before and after the kick of the whole step, which flies if nothing pushed it in the last
-    /// one; returns its number.
-    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), flies: bool) -> u32 {
+    /// Adds a body with its velocity before and after the kick of the whole step, and the lag of the former; returns its
+    /// number.
+    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), lag: f64) -> u32 {
         self.frames.push(frame);
         self.u.push(widen(before));
         self.kick.push(change(before, kicked));
-        self.flies.push(flies);
+        self.lags.push(lag);
         self.way.push([0.0; 8]);
         self.frames.len() as u32 - 1
     }
@@ -267,12 +267,7 @@ impl Pile {
                 self.kick[first as usize + b] = change(before, kicked);
             }
         }
-        // what flies knows its velocity at the start of the step, what was pushed that in the middle of its last substep: the first
-        // kick is half as long for the one as for the other
-        let known = self.u.iter_mut().zip(&self.kick).zip(&self.flies);
-        for ((u, kick), _) in known.filter(|(_, flies)| **flies) {
-            (0..8).for_each(|s| u[s] -= 0.5 * kick[s] / n);
-        }
+        self.catch_up(h, h_s);
         self.through.open(mechanisms, &self.u, &self.kick, n);
         for b in &mut self.bounded {
             b.mobility = b.through.map_or(b.mobility, |row| self.through.mobility(row));
@@ -324,6 +319,18 @@ impl Pile {
         }
         self.through.close(mechanisms, &mut self.u, &mut self.way, h);
         outcome
+    }
+
+    /// Brings velocities to where those of what was pushed in a pile's last step are: half a substep before this one. What comes from an
+    /// island that is solved at once lags behind by more, and what pushed it then has done so all the time.
+    fn catch_up(&mut self, h: f64, h_s: f64) {
+        for ((u, kick), lag) in self.u.iter_mut().zip(&self.kick).zip(&self.lags) {
+            let more = (lag - 0.5 * h_s) / h;
+            (0..8).for_each(|s| u[s] += more * kick[s]);
+        }
+        if self.lags.iter().any(|lag| *lag > 0.5 * h_s) {
+            self.batches.catch_up(&mut self.u, &self.lags, h_s);
+        }
     }
 
     /// Speed of the fastest centre of mass, m/s.

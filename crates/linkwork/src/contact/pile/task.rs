@@ -131,11 +131,11 @@ impl Tasks<'_> {
             for k in 0..mechanism.movable_bodies().len() {
                 let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
                 let frame = Frame { x, whitening, inv_sqrt_mass };
-                count = 1 + pile.add_body(frame, mechanism.kick_of(k), mechanism.flies());
+                count = 1 + pile.add_body(frame, mechanism.kick_of(k), mechanism.lag());
             }
         }
         for state in &island.states {
-            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), !state.supported);
+            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), state.lag);
         }
         let mut report = island.report;
         for &m in &island.manifolds {

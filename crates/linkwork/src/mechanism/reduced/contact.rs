@@ -40,7 +40,7 @@ impl Mechanism {
             tree.is_settled = false;
             tree.implicit = !self.layout.soft.is_empty();
             // what rests is kicked with the velocities of the middle of the step; rows need those of its start
-            if !self.supported || tree.implicit || !self.bounded.is_empty() {
+            if self.lag == 0.0 || tree.implicit || !self.bounded.is_empty() {
                 adaptor::drive(&tree.model, &mut tree.data, &tree.v);
             }
             tree.q_start.copy_from_slice(&tree.q);
@@ -85,12 +85,11 @@ impl Mechanism {
         self.tree = Some(tree);
     }
 
-    /// Kicks for a time and loads springs; contacts come next.
-    pub(in crate::mechanism) fn kick_in_tree(&mut self, h: f64) {
+    /// Kicks for a `time` of a step of `h` and loads springs; contacts come next.
+    pub(in crate::mechanism) fn kick_in_tree(&mut self, h: f64, time: f64) {
         let Some(mut tree) = self.tree.take() else { return };
         self.u_start.copy_from_slice(&self.u);
-        let time = if self.supported { h } else { 0.5 * h };
-        if self.supported {
+        if self.lag > 0.0 {
             self.expect_middle(&mut tree, h);
         }
         self.loads_at(&mut tree, false);
@@ -188,7 +187,7 @@ impl Mechanism {
     }
 
     /// Gives the rest of the kick of the last step to a mechanism that has come free.
-    pub(in crate::mechanism) fn catch_up_in_tree(&mut self, h: f64) -> bool {
+    pub(in crate::mechanism) fn catch_up_in_tree(&mut self, time: f64) -> bool {
         if self.method != Method::Reduced {
             return false;
         }
@@ -201,7 +200,7 @@ impl Mechanism {
             self.loads_at(&mut tree, false);
             if tree.accelerate(true).is_some() {
                 for k in 0..tree.v.len() {
-                    tree.v[k] += 0.5 * h * tree.data.acceleration[k];
+                    tree.v[k] += time * tree.data.acceleration[k];
                 }
             }
             adaptor::drive(&tree.model, &mut tree.data, &tree.v);
