@@ -77,7 +77,7 @@ impl Collisions {
         }
         // while everything stands still this one is not used, and must not grow after that
         old.clear();
-        old.reserve(manifolds.len());
+        old.make_room(manifolds.len());
         sensors.sort_unstable();
         sensors.dedup();
     }

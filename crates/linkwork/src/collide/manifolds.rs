@@ -158,7 +158,8 @@ impl Manifolds {
         }
     }
 
-    pub fn reserve(&mut self, count: usize) {
+    /// Has memory for as many in all.
+    pub fn make_room(&mut self, count: usize) {
         if self.places.len() < count {
             self.places.resize(count, Manifold::NONE);
         }

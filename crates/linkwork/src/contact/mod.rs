@@ -82,6 +82,8 @@ struct Island {
     /// whether a contact or particles push it.
     first: Vec<u32>,
     pushed: Vec<bool>,
+    /// Of each of them, in a pile: whether something presses that pushed it in the last step.
+    presses: Vec<bool>,
     /// How its mechanisms advanced, and what all of it did.
     advances: Vec<Advance>,
     report: ContactReport,
@@ -484,7 +486,7 @@ impl Contacts {
             self.push_all(island, mechanisms, h);
             let closed = predict(island, mechanisms, params);
             // where a solve is hard already, another look is not worth it
-            let last = look == if island.hard { 1 } else { look::MOST_LOOKS };
+            let last = look >= if island.hard { 1 } else { look::MOST_LOOKS };
             let deeper = match closed {
                 true => self.look_again(island, world, mechanisms, h, !last),
                 false => f64::INFINITY,

@@ -33,6 +33,8 @@ pub(super) struct ContactScratch {
     /// Columns of Q, movable bodies × 6 each.
     basis: Vec<Vec<Hat>>,
     pub pushed: Vec<Hat>,
+    /// Whether something that pushed it in the last step still presses.
+    pub presses: bool,
     /// Poses at the start of the step, while others are tried.
     pub start: Vec<Placed>,
     /// Velocities and joint impulses without what touches.
@@ -145,8 +147,9 @@ impl Mechanism {
 
     /// Kicks for a time in a pile. Its joints are closed together with its contacts there, so they stay open here unless bounded
     /// rows must know what is left for them.
-    pub(crate) fn kick_in_pile(&mut self, h: f64) {
+    pub(crate) fn kick_in_pile(&mut self, h: f64, presses: bool) {
         self.timer.resume();
+        self.contact.presses = presses;
         self.kick_open(h, h);
         if self.bounded.is_empty() {
             self.impulse.fill(0.0);

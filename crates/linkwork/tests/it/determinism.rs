@@ -35,8 +35,8 @@ const GOLDEN: &[Golden] = &[
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0xe63e7dbd8448186b),
-    ("skeletons", &[("skeletons", 2.0)], 0x848146c988441ca1),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x82f02805f447e7ee),
+    ("skeletons", &[("skeletons", 2.0)], 0x8a1c0f18af51754c),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

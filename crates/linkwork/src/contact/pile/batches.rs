@@ -289,21 +289,20 @@ impl Batches {
         }
     }
 
-    /// Gives the impulses of the time by which velocities of bodies lag behind more than half a substep.
-    pub fn catch_up(&mut self, u: &mut [Wide], lags: &[f64], h_s: f64) {
+    /// How fast what is near comes nearer or goes away, or what presses rubs, at most, m/s.
+    pub fn fastest(&self, u: &[Wide]) -> f64 {
+        let none = f64x4::splat(0.0);
+        let mut most = none;
         for batch in &self.batches {
             let pair = &batch.pair;
-            let lag = |body: u32| lags.get(body as usize).map_or(0.0, |lag| (lag / h_s - 0.5).max(0.0));
-            let [a, b] = pair.bodies.map(|side| f64x4::new(side.map(lag)));
-            let (lanes, substeps) = (pair.gather(u), a.max(b));
-            let mut against = pair.against(&lanes);
+            let against = pair.against(&pair.gather(u));
             for point in &self.points[batch.range()] {
-                for r in 0..3 {
-                    point.push(r, pair, point.impulse[r] * substeps, &mut against);
-                }
+                let [n, s, t] = [0, 1, 2].map(|r| point.rate(r, pair, &against) + point.drift[r]);
+                let rubs = point.impulse[0].simd_gt(none).select(s.mul_add(s, t * t), none);
+                most = most.max(n.mul_add(n, rubs));
             }
-            pair.scatter(u, lanes, &against);
         }
+        most.to_array().into_iter().fold(0.0, f64::max).sqrt()
     }
 
     /// Sets the velocities along the normals that are wanted; overlap is pushed out at most at `fastest`.

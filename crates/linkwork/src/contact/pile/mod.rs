@@ -25,6 +25,7 @@ mod task;
 mod through;
 
 use crate::collide::Manifold;
+use crate::mechanism::pile::more_kick;
 use crate::mechanism::{Hat, Mechanism};
 pub(super) use batches::{Batches, Point};
 use glam::{DMat3, DVec3};
@@ -48,20 +49,23 @@ const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 const COSTLY_ENTRIES: usize = 50_000;
 /// Where what a substep changes would move nothing farther than this until the end of the step, m, the substeps that remain are
 /// taken to be like it.
-const STEADY: f64 = 3e-7;
-/// What is left when a stage of a substep ends: how far its last sweep moved anything, by how far the fastest body goes in the
-/// substep, and within which limits, m. What rests must be left with far less than what tumbles: a heap whose contacts give way by
+const STEADY: f64 = 1e-7;
+/// What is left when a stage of a substep ends: how far its last sweep moved anything, by how far what is fastest goes along or towards
+/// something else in the substep, and within which limits, m. What rests must be left with far less than what tumbles: a heap whose contacts give way by
 /// 3e-6 m in every substep creeps down for ever, at millimetres a second.
-const PRECISION: f64 = 3e-3;
+const PRECISION: f64 = 3e-2;
 const FINEST: f64 = 1e-7;
 const COARSEST: f64 = 3e-6;
+/// What a sweep leaves of what the one before has left, from which on another is not worth it below the coarsest tolerance: the next
+/// substep goes on from there.
+const SLOW: f64 = 0.9;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
 const DEAD_BAND: f64 = 1e-4;
 /// Part of an overlap that one substep takes out, and how far a step pushes at most, m. A corner that is pushed out turns the
 /// others down; they must be within reach then, or what was pushed out here is deeper there.
 const PUSH_OUT: f64 = 0.2;
-/// Overlaps that are less beyond the band than this are pushed out less than that. Bodies that are held between others go on
-/// overlapping a little, and pushing from both sides with all force shakes the heap in every step.
+/// Of an overlap that is so much beyond the band half as much is pushed out, of less ever less: d²/(d + this). Bodies that are held
+/// between others go on overlapping a little, and pushing from both sides with all force shakes the heap in every step.
 const GENTLE: f64 = 1e-5;
 const FARTHEST_PUSH: f64 = 3e-3;
 
@@ -121,8 +125,8 @@ pub(super) struct Pile {
     frames: Vec<Frame>,
     u: Vec<Wide>,
     kick: Vec<Wide>,
-    /// By how much velocities lag behind the start of the step, s.
-    lags: Vec<f64>,
+    /// By how much velocities lag behind the start of the step, s, and whether what pushed in the last step still presses.
+    lags: Vec<(f64, bool)>,
     way: Vec<Wide>,
     /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
@@ -172,9 +176,9 @@ impl Pile {
         self.bounded.clear();
     }
 
-    /// Adds a body with its velocity before and after the kick of the whole step, and the lag of the former; returns its
-    /// number.
-    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), lag: f64) -> u32 {
+    /// Adds a body with its velocity before and after the kick of the whole step, the lag of the former, and whether what pushed it
+    /// in the last step still presses; returns its number.
+    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), lag: (f64, bool)) -> u32 {
         self.frames.push(frame);
         self.u.push(widen(before));
         self.kick.push(change(before, kicked));
@@ -267,14 +271,21 @@ impl Pile {
                 self.kick[first as usize + b] = change(before, kicked);
             }
         }
-        self.catch_up(h, h_s);
+        for ((u, kick), &(lag, presses)) in self.u.iter_mut().zip(&self.kick).zip(&self.lags) {
+            let more = more_kick(lag, presses, h_s) / h;
+            (0..8).for_each(|s| u[s] += more * kick[s]);
+        }
         self.through.open(mechanisms, &self.u, &self.kick, n);
         for b in &mut self.bounded {
             b.mobility = b.through.map_or(b.mobility, |row| self.through.mobility(row));
         }
         let may_repeat = !shocks && self.through.is_empty();
         // sweeps over what is seen through converge too slowly for more
-        self.tolerance = if may_repeat { (PRECISION * h_s * self.fastest()).clamp(FINEST, COARSEST) } else { COARSEST };
+        self.tolerance = if may_repeat {
+            (PRECISION * h_s * self.batches.fastest(&self.u)).clamp(FINEST, COARSEST)
+        } else {
+            COARSEST
+        };
         let mut was_steady = false;
         for substep in 0..self.effort.substeps {
             if may_repeat {
@@ -321,27 +332,6 @@ impl Pile {
         outcome
     }
 
-    /// Brings velocities to where those of what was pushed in a pile's last step are: half a substep before this one. What comes from an
-    /// island that is solved at once lags behind by more, and what pushed it then has done so all the time.
-    fn catch_up(&mut self, h: f64, h_s: f64) {
-        for ((u, kick), lag) in self.u.iter_mut().zip(&self.kick).zip(&self.lags) {
-            let more = (lag - 0.5 * h_s) / h;
-            (0..8).for_each(|s| u[s] += more * kick[s]);
-        }
-        if self.lags.iter().any(|lag| *lag > 0.5 * h_s) {
-            self.batches.catch_up(&mut self.u, &self.lags, h_s);
-        }
-    }
-
-    /// Speed of the fastest centre of mass, m/s.
-    fn fastest(&self) -> f64 {
-        let squares = self.u.iter().zip(&self.frames).map(|(u, frame)| {
-            let [x, y, z] = [u[0], u[1], u[2]].map(|e| e * frame.inv_sqrt_mass);
-            x * x + y * y + z * z
-        });
-        squares.fold(0.0, f64::max).sqrt()
-    }
-
     /// Whether velocities hardly changed in the last substep, which ended a time after the step began, and nothing else comes to
     /// touch within another.
     fn would_go_on(&self, elapsed: f64, time: f64) -> bool {
@@ -374,7 +364,7 @@ impl Pile {
 
     /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.
     fn stage(&mut self, mechanisms: &mut [&mut Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
-        let mut sweeps = 0;
+        let (mut sweeps, mut last) = (0, f64::INFINITY);
         let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
         self.batches.aim(h_s, biased, fastest);
         self.through.aim(h_s, biased, fastest);
@@ -384,9 +374,11 @@ impl Pile {
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
             self.joints.project(mechanisms, &mut self.u);
             sweeps += 1;
-            if sweeps >= self.effort.sweeps || moved * h_s < self.tolerance {
+            let is_slow = moved * h_s < COARSEST && moved > SLOW * last;
+            if sweeps >= self.effort.sweeps || moved * h_s < self.tolerance || is_slow {
                 return (sweeps, moved);
             }
+            last = moved;
             if self.goes_on {
                 self.through.go_on(&mut self.u, !biased);
             }

@@ -89,6 +89,7 @@ impl Tasks<'_> {
         }
         let mut work = contacts.spare.take();
         Contacts::number_bodies(island, mechanisms);
+        find_presses(contacts, island, &world);
         self.kick(island, mechanisms);
         self.solve(contacts, island, mechanisms, &mut work);
         let closed = self.predict(island, mechanisms, &mut work);
@@ -111,7 +112,8 @@ impl Tasks<'_> {
     fn kick(&self, island: &mut Island, mechanisms: &mut Members) {
         let Tasks { world, params, .. } = *self;
         let many = mechanisms.bodies() + island.free.len() > MANY;
-        for_each(&mut mechanisms.list, many, |_, m| m.kick_in_pile(params.dt));
+        let presses = &island.presses;
+        for_each(&mut mechanisms.list, many, |k, m| m.kick_in_pile(params.dt, presses[k]));
         for &k in &island.free {
             let mut state = Free::new(world.bodies, self.free[k as usize]);
             state.kick(world.bodies, world.gravity, params.dt, params.dt);
@@ -126,16 +128,17 @@ impl Tasks<'_> {
         let pile = &mut work.pile;
         pile.clear();
         let mut count = 0;
-        for (place, mechanism) in mechanisms.iter().enumerate() {
+        let (by_mechanisms, by_free) = island.presses.split_at(mechanisms.len());
+        for ((place, mechanism), &presses) in mechanisms.iter().enumerate().zip(by_mechanisms) {
             pile.add_mechanism(place as u32, count);
             for k in 0..mechanism.movable_bodies().len() {
                 let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
                 let frame = Frame { x, whitening, inv_sqrt_mass };
-                count = 1 + pile.add_body(frame, mechanism.kick_of(k), mechanism.lag());
+                count = 1 + pile.add_body(frame, mechanism.kick_of(k), (mechanism.lag(), presses));
             }
         }
-        for state in &island.states {
-            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), state.lag);
+        for (state, &presses) in island.states.iter().zip(by_free) {
+            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), (state.lag, presses));
         }
         let mut report = island.report;
         for &m in &island.manifolds {
@@ -235,6 +238,21 @@ impl Tasks<'_> {
         }
         island.pushed = pushed;
     }
+}
+
+/// Finds the mechanisms and bodies without joints on which something presses that pushed them in the last step.
+fn find_presses(contacts: &Contacts, island: &mut Island, world: &Seen) {
+    let mut presses = std::mem::take(&mut island.presses);
+    presses.clear();
+    presses.resize(island.mechanisms.len() + island.free.len(), false);
+    for &m in &island.manifolds {
+        let manifold = &world.collisions.manifolds[m as usize];
+        if manifold.points().iter().any(|p| p.impulse_n > 0.0) {
+            let units = [manifold.a, manifold.b].map(|slot| contacts.unit[slot as usize]);
+            units.into_iter().filter(|u| *u != NONE).for_each(|u| presses[contacts.place_in(island, u)] = true);
+        }
+    }
+    island.presses = presses;
 }
 
 /// The motions of all bodies, in the order of their numbers.

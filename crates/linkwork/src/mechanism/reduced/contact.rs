@@ -90,7 +90,7 @@ impl Mechanism {
         let Some(mut tree) = self.tree.take() else { return };
         self.u_start.copy_from_slice(&self.u);
         if self.lag > 0.0 {
-            self.expect_middle(&mut tree, h);
+            self.expect_middle(&mut tree, time);
         }
         self.loads_at(&mut tree, false);
         let accelerates = tree.accelerate(true).is_some();
@@ -218,10 +218,10 @@ impl Mechanism {
     }
 
     /// Drives the tree with the velocities to expect in the middle of the kick, from those of the last step.
-    fn expect_middle(&self, tree: &mut Tree, h: f64) {
+    fn expect_middle(&self, tree: &mut Tree, time: f64) {
         for k in 0..self.layout.movable {
             let i = &self.inertia[k];
-            let u: [f64; 6] = std::array::from_fn(|s| self.u[k][s] + 0.5 * h * self.acceleration[k].last[s]);
+            let u: [f64; 6] = std::array::from_fn(|s| self.u[k][s] + 0.5 * time * self.acceleration[k].last[s]);
             let w = self.pose[k].r * (DVec3::new(u[3], u[4], u[5]) * i.inv_sqrt);
             tree.motions[k] = Motion { v: DVec3::new(u[0], u[1], u[2]) * i.inv_sqrt_mass, w };
         }
