@@ -20,6 +20,24 @@ pub(super) struct Waiting {
     pub drifts: bool,
 }
 
+/// What can be in one batch: the same colour and about as many points.
+const GROUPS: usize = 3 * (COLOURS + 1);
+
+impl Waiting {
+    /// Places for points in its batch: one, two or four.
+    fn lanes_of_points(&self) -> usize {
+        match self.points {
+            0 | 1 => 1,
+            2 => 2,
+            _ => 4,
+        }
+    }
+
+    fn group(&self) -> usize {
+        3 * usize::from(self.colour) + self.lanes_of_points() / 2
+    }
+}
+
 /// Four points in lanes.
 #[derive(Clone, Copy, Default)]
 pub(in crate::contact) struct Point {
@@ -102,21 +120,11 @@ impl Batches {
         if coloured {
             self.colour();
         }
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        order.extend(0..self.waiting.len() as u32);
-        let class = |points: u8| if points > 2 { 4 } else { points };
-        order.sort_unstable_by_key(|&k| {
-            let w = &self.waiting[k as usize];
-            (w.colour, class(w.points), k)
-        });
+        let order = self.order();
         let mut at = 0;
         while at < order.len() {
             let head = self.waiting[order[at] as usize];
-            let same = |k: &u32| {
-                let w = &self.waiting[*k as usize];
-                w.colour == head.colour && class(w.points) == class(head.points)
-            };
+            let same = |k: &u32| self.waiting[*k as usize].group() == head.group();
             // what found no colour shares no batch
             let most = if usize::from(head.colour) == COLOURS { 1 } else { 4 };
             let count = order[at..].iter().take(most).take_while(|k| same(k)).count();
@@ -125,10 +133,25 @@ impl Batches {
                 true => self.waiting[order[at + l] as usize],
                 false => nothing,
             });
-            self.push_batch(&members, usize::from(class(head.points)), manifolds, frames, n, &drift);
+            self.push_batch(&members, head.lanes_of_points(), manifolds, frames, n, &drift);
             at += count;
         }
         self.order = order;
+    }
+
+    /// The order of contacts by group, in each as they came.
+    fn order(&mut self) -> Vec<u32> {
+        let mut order = std::mem::take(&mut self.order);
+        let mut next = [0_u32; GROUPS + 1];
+        self.waiting.iter().for_each(|w| next[w.group() + 1] += 1);
+        (0..GROUPS).for_each(|g| next[g + 1] += next[g]);
+        order.clear();
+        order.resize(self.waiting.len(), 0);
+        for (k, w) in self.waiting.iter().enumerate() {
+            order[next[w.group()] as usize] = k as u32;
+            next[w.group()] += 1;
+        }
+        order
     }
 
     fn push_batch(
