@@ -1,6 +1,6 @@
 //! Contact of free bodies against closed forms: friction, rolling, rest, impact, what overlaps measured from outside.
 
-use crate::common::{Complaints, Run, weightless, wxyz};
+use crate::common::{Complaints, Run, assert_close, weightless, wxyz};
 use crate::overlap;
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, BodyKind, Geometry, Scene, Shape};
@@ -45,6 +45,20 @@ fn a_block_holds_just_below_the_friction_angle_and_slides_just_above() {
             let allowed = if holds { 2e-5 } else { 2e-3 * 2.0 * acceleration + 2e-5 };
             wrong.close(&format!("{share} of the angle, h = {h}"), gone, 2.0 * acceleration, allowed);
         }
+    }
+}
+
+/// What touches has the velocities of the middle of a step, so a step of another size begins with a kick that ends in its own middle.
+#[test]
+fn a_block_on_ice_goes_as_fast_as_it_should_however_step_sizes_change() {
+    let angle = 0.3_f64;
+    let (scene, down) = on_slope(cuboid("block", [1.0, 1.0, 0.2], 0.0), 0.1, angle, 0.0);
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    for h in [1.0 / 60.0, 1.0 / 120.0, 1.0 / 30.0, 1.0 / 250.0, 1.0 / 60.0, 1.0 / 200.0] {
+        run.params.dt = h;
+        run.steps(7);
+        let expected = G * angle.sin() * (run.world.time() - 0.5 * h);
+        assert_close(&format!("speed after steps of {h} s"), run.velocity("block").dot(down), expected, 1e-6);
     }
 }
 
