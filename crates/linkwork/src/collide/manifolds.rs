@@ -44,7 +44,7 @@ pub(crate) struct Manifold {
     /// Slots of the bodies.
     pub a: u32,
     pub b: u32,
-    /// Colliders, by index into [`Collisions`], and the shapes of the bodies that they are.
+    /// Colliders, by index into [`super::Collisions`], and the shapes of the bodies that they are.
     pub collider_a: u32,
     pub collider_b: u32,
     pub shape_a: u32,
