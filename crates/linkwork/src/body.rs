@@ -9,40 +9,45 @@ use glam::{DQuat, DVec3};
 use std::sync::Arc;
 
 /// A body: its state is kept at the centre of mass, in principal axes.
+///
+/// What every step reads and writes comes first, in few lines of the cache. What is only looked at by users is behind shared pointers:
+/// copies of a world, which some steps make, share it, and a `String` or `Vec` here would be where `Option<BodyState>` keeps its tag, far from
+/// the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct BodyState {
-    pub name: String,
-    pub kind: BodyKind,
-    pub mass: MassProperties,
     /// Centre of mass.
     pub x: DVec3,
     /// World from principal axes.
     pub q: DQuat,
+    /// How long before the end of the last step it had its velocities, s: half of that step if it was pushed by what it touches, or
+    /// half a substep in a pile.
+    pub lag: f64,
     /// Velocity of the centre of mass.
     pub v: DVec3,
     /// Angular velocity, world axes.
     pub w: DVec3,
-    /// Linear and angular acceleration of the last step, for the robust step: (v̇, body Ω̇), algorithmic and true.
-    pub memory: Accelerations,
-    /// How long before the end of the last step it had its velocities, s: half of that step if it was pushed by what it touches, or
-    /// half a substep in a pile.
-    pub lag: f64,
+    pub gravity_scale: f64,
     /// How long it has been at rest, s, and whether it sleeps.
     pub at_rest: f64,
+    /// Linear and angular acceleration of the last step, for the robust step: (v̇, body Ω̇), algorithmic and true.
+    pub memory: Accelerations,
     pub asleep: bool,
-    pub gravity_scale: f64,
+    pub kind: BodyKind,
+    /// What particles do to it in this step, or did in the last.
+    pub pushed: Option<Box<Pushed>>,
     pub linear_damping: f64,
     pub angular_damping: f64,
     /// Applied by the user since the last step, at the centre of mass.
     pub force: DVec3,
     pub torque: DVec3,
-    /// What particles do to it in this step, or did in the last.
-    pub pushed: Option<Pushed>,
-    pub shapes: Vec<Shape>,
+    pub mass: MassProperties,
+    pub name: Arc<str>,
+    pub shapes: Arc<[Shape]>,
     /// The shapes compiled for collision.
     pub colliders: Arc<[Collider]>,
     /// What the user should know about the shapes, in plain words.
-    pub warnings: Vec<String>,
+    pub warnings: Arc<[String]>,
 }
 
 /// What generalised-α carries from step to step: its averaged acceleration and the true one, hat coordinates of the body.
@@ -59,7 +64,7 @@ impl BodyState {
 
     /// Force and torque by particles within this step, if they push it.
     pub fn push_by_particles(&self) -> Option<(DVec3, DVec3)> {
-        self.pushed.filter(|p| p.is_push()).map(|p| (p.force, p.torque))
+        self.pushed.as_ref().filter(|p| p.is_push()).map(|p| (p.force, p.torque))
     }
 
     pub fn kinetic_energy(&self) -> f64 {

@@ -111,7 +111,7 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
     }
     let (colliders, warnings) = collide::shape::compile(body, &mass);
     let mut state = BodyState {
-        name: body.name.clone(),
+        name: body.name.as_str().into(),
         kind: body.kind,
         mass,
         x: DVec3::ZERO,
@@ -128,9 +128,9 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
         pushed: None,
-        shapes: body.shapes.clone(),
+        shapes: body.shapes.as_slice().into(),
         colliders: colliders.into(),
-        warnings,
+        warnings: warnings.into(),
     };
     state.set_pose(pose);
     state.set_twist(twist);
@@ -147,7 +147,7 @@ impl World {
         let id = self.bodies.insert(state);
         let name = named(&body.name, "body", id);
         if let Some(b) = self.bodies.get_mut(id) {
-            b.name.clone_from(&name);
+            b.name = name.as_str().into();
         }
         namer.bodies.insert(name, id);
         self.graph_version += 1;
@@ -190,7 +190,7 @@ impl World {
         let id = self.joints.insert(state);
         let name = named(&joint.name, "joint", id);
         if let Some(j) = self.joints.get_mut(id) {
-            j.name.clone_from(&name);
+            j.name = name.as_str().into();
         }
         namer.joints.insert(name, id);
         self.graph_version += 1;
@@ -239,12 +239,12 @@ impl World {
             .hint("put the rest on a second joint between the same bodies"));
         }
         Ok(JointState {
-            name: joint.name.clone(),
-            description: joint.clone(),
+            name: joint.name.as_str().into(),
+            description: Arc::new(joint.clone()),
             a,
             b,
             model,
-            drives,
+            drives: drives.into(),
             coupling: None,
             memory: Default::default(),
             scene_index: 0,
@@ -310,13 +310,13 @@ impl World {
             offset += factors[k] * state.drives[c].value;
         }
         Ok(JointState {
-            name: joint.name.clone(),
-            description: joint.clone(),
+            name: joint.name.as_str().into(),
+            description: Arc::new(joint.clone()),
             a: None,
             b: None,
             model,
-            drives: Vec::new(),
-            coupling: Some(Coupling { terms, offset }),
+            drives: Box::default(),
+            coupling: Some(Box::new(Coupling { terms, offset })),
             memory: Default::default(),
             scene_index: 0,
         })
@@ -324,8 +324,8 @@ impl World {
 
     fn namer(&self) -> Namer {
         Namer {
-            bodies: self.bodies.iter().map(|(id, b)| (b.name.clone(), id)).collect(),
-            joints: self.joints.iter().map(|(id, j)| (j.name.clone(), id)).collect(),
+            bodies: self.bodies.iter().map(|(id, b)| (b.name.to_string(), id)).collect(),
+            joints: self.joints.iter().map(|(id, j)| (j.name.to_string(), id)).collect(),
             ..Namer::default()
         }
     }
@@ -395,7 +395,7 @@ impl World {
     /// others by their name; limits that others exceeded before are not the new joint's matter.
     fn assemble_with(&mut self, new: JointId) -> Checked<()> {
         let name = self.joint_name(new).unwrap_or_default().to_string();
-        let path = |joint: &JointState| match joint.name == name {
+        let path = |joint: &JointState| match *joint.name == *name {
             true => "joint".to_string(),
             false => format!("joint \"{}\"", joint.name),
         };
@@ -490,7 +490,7 @@ impl World {
     pub fn change_joint(&mut self, id: JointId, joint: &Joint) -> Checked<()> {
         let old = self.joints.get(id).ok_or_else(|| gone("joint"))?;
         let mut namer = self.namer();
-        namer.joints.remove(&old.name);
+        namer.joints.remove(&*old.name);
         let mut new = self.joint_state(joint, "joint", &namer)?;
         if new.name.is_empty() {
             new.name.clone_from(&old.name);
@@ -677,8 +677,9 @@ impl World {
         if let Some(joint) = self.joints.get_mut(id) {
             let known = joint.model.coordinates;
             let same = |c: &Coordinate| c.of.as_deref().or(known.first().map(|k| k.0)) == Some(coordinate);
-            joint.description.coordinates.retain(|c| !same(c));
-            joint.description.coordinates.push(description);
+            let described = &mut Arc::make_mut(&mut joint.description).coordinates;
+            described.retain(|c| !same(c));
+            described.push(description);
         }
         if reshaped {
             self.graph_version += 1;

@@ -129,22 +129,22 @@ impl World {
 
     /// The body of that name.
     pub fn body(&self, name: &str) -> Option<BodyId> {
-        self.bodies.iter().find(|(_, b)| b.name == name).map(|(id, _)| id)
+        self.bodies.iter().find(|(_, b)| *b.name == *name).map(|(id, _)| id)
     }
 
     /// The joint of that name.
     pub fn joint(&self, name: &str) -> Option<JointId> {
-        self.joints.iter().find(|(_, j)| j.name == name).map(|(id, _)| id)
+        self.joints.iter().find(|(_, j)| *j.name == *name).map(|(id, _)| id)
     }
 
     /// A body's name.
     pub fn body_name(&self, id: BodyId) -> Option<&str> {
-        self.bodies.get(id).map(|b| b.name.as_str())
+        self.bodies.get(id).map(|b| &*b.name)
     }
 
     /// A joint's name.
     pub fn joint_name(&self, id: JointId) -> Option<&str> {
-        self.joints.get(id).map(|j| j.name.as_str())
+        self.joints.get(id).map(|j| &*j.name)
     }
 
     /// How a body moves.
@@ -154,7 +154,7 @@ impl World {
 
     /// A body's shapes.
     pub fn shapes(&self, id: BodyId) -> Option<&[Shape]> {
-        self.bodies.get(id).map(|b| b.shapes.as_slice())
+        self.bodies.get(id).map(|b| &*b.shapes)
     }
 
     /// What a body collides as: its shapes, a mesh on a moving body as the convex pieces that it was cut into.
@@ -180,7 +180,7 @@ impl World {
 
     /// What there is to know about the shapes of bodies, such as a mesh that collides as convex pieces.
     pub fn shape_warnings(&self) -> impl Iterator<Item = &str> {
-        self.bodies.iter().flat_map(|(_, b)| &b.warnings).map(String::as_str)
+        self.bodies.iter().flat_map(|(_, b)| b.warnings.iter()).map(String::as_str)
     }
 
     /// A body's mass, kg; `None` if forces do not move it.
@@ -244,7 +244,7 @@ impl World {
 
     /// The description a joint was made from.
     pub fn joint_description(&self, id: JointId) -> Option<&crate::scene::Joint> {
-        self.joints.get(id).map(|j| &j.description)
+        self.joints.get(id).map(|j| &*j.description)
     }
 
     /// Gravity, m/s².

@@ -5,6 +5,7 @@ use crate::error::StepError;
 use crate::events;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
+use crate::mechanism::herd::Herds;
 use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each, on_a_thread};
 use crate::params::{Method, StepParams, Stepper};
@@ -19,6 +20,11 @@ pub struct Scratch {
     /// The world and the state of its joint graph that the layout is for.
     laid_out_for: Option<(Arc<()>, u64)>,
     mechanisms: Vec<Mechanism>,
+    /// Those of the mechanisms that are alike.
+    herds: Herds,
+    herds_are_known: bool,
+    /// Whether the last step was taken by the direct method.
+    is_direct: bool,
     free: Vec<u32>,
     contacts: Contacts,
     /// By how often the step has been halved: what takes part, and what is left for smaller steps.
@@ -34,6 +40,8 @@ pub struct Scratch {
 pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
     params.check().map_err(StepError::Parameter)?;
     scratch.lay_out(world);
+    scratch.find_herds();
+    scratch.is_direct = params.method == Method::Direct;
     let before = world.reassemble_if_posed(scratch)?;
     if params.stepper == Stepper::Events {
         return events::advance(world, scratch, params).inspect_err(|_| {
@@ -129,7 +137,9 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     scratch.parts = parts;
     outcome?;
     report.sleeping = world.bodies.iter().filter(|(_, b)| b.asleep).count();
-    report.redundant_rows = scratch.mechanisms.iter().map(Mechanism::redundant_rows).sum();
+    // members of herds have none
+    let by_themselves = scratch.mechanisms.iter().enumerate().filter(|(k, _)| !scratch.contacts.is_herded(*k));
+    report.redundant_rows = by_themselves.map(|(_, mechanism)| mechanism.redundant_rows()).sum();
     place_kinematic_bodies(world, &driven, params.dt);
     world.end_step(params.dt);
     world.note_touching();
@@ -158,23 +168,24 @@ impl Round<'_> {
         let params = &StepParams { dt: h, ..*self.params };
         let disturbed = self.elapsed == 0.0 && world.velocities_disturbed();
         let count = scratch.mechanisms.len();
-        let Scratch { mechanisms, free, contacts, .. } = scratch;
+        let Scratch { mechanisms, herds, free, contacts, .. } = scratch;
 
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         let mut timer = StageTimer::default();
         timer.start(params.clock);
-        contacts.find(world, mechanisms, free, active, h, self.halvings > 0);
+        contacts.find(world, herds, free, active, h, self.halvings > 0);
         if params.sleeping && self.halvings == 0 {
-            contacts.let_sleep(world, mechanisms, free, active);
+            contacts.let_sleep(world, mechanisms, herds, free, active);
         }
         let left = MOST_HALVINGS - self.halvings;
-        contacts.plan(world, mechanisms, free, params, (self.halvings, left));
+        contacts.plan(world, mechanisms, herds, free, params, (self.halvings, left));
         timer.lap(|s| &mut s.collide);
         let seen = world.seen();
-        let many = mechanisms.iter().map(|m| m.movable_bodies().len()).sum::<usize>() > MANY;
+        let many = herds.bodies() > MANY;
         for_each(mechanisms, many, |k, mechanism| {
-            mechanism.advanced = None;
-            mechanism.timer.stages = Stages::default();
+            if params.clock.is_some() {
+                mechanism.timer.stages = Stages::default();
+            }
             if active.mechanisms[k] && !contacts.gathers(k) {
                 mechanism.gather_in_turn(&seen, params);
                 if !contacts.touches(k) {
@@ -183,8 +194,10 @@ impl Round<'_> {
                 }
             }
         });
-        for advance in mechanisms.iter().filter_map(|m| m.advanced.as_ref()) {
-            report.add(world, advance, count);
+        for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| !contacts.touches(*k)) {
+            if let Some(advance) = mechanism.advanced.take().filter(|_| active.mechanisms[k]) {
+                report.add(world, &advance, count);
+            }
         }
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
@@ -195,20 +208,21 @@ impl Round<'_> {
         };
         let by_joints = spent(mechanisms);
         timer.resume();
-        let contact = contacts.advance(world, mechanisms, free, params, (self.halvings, left), late);
+        let contact = contacts.advance(world, mechanisms, herds, free, params, (self.halvings, left), late);
         timer.lap(|s| &mut s.contact);
         timer.stages.contact = (timer.stages.contact - (spent(mechanisms) - by_joints)).max(0.0);
         report.stages.add(&timer.stages);
         contacts.advances().for_each(|advance| report.add(world, advance, count));
         report.add_contacts(world, &contact);
-        let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k];
+        // members of herds have their new state in contacts
+        let taken = |k: usize| active.mechanisms[k] && !late.mechanisms[k] && !contacts.is_herded(k);
         for (k, mechanism) in mechanisms.iter().enumerate() {
             if taken(k) {
                 mechanism.check_finite(world)?;
             }
         }
         if let Some(slot) = contacts.not_finite(late) {
-            let name = world.bodies.at(slot as usize).map_or("?", |b| b.name.as_str());
+            let name = world.bodies.at(slot as usize).map_or("?", |b| &*b.name);
             return Err(StepError::NotFinite { body: name.to_string() });
         }
 
@@ -227,9 +241,9 @@ impl Round<'_> {
                 fly_freely(world, slot as usize, h);
             }
         }
-        contacts.scatter(&mut world.bodies, late);
+        contacts.scatter(&mut world.bodies, &mut world.joints, late);
         if self.halvings == 0 {
-            contacts.forget_matrices(world, mechanisms, free);
+            contacts.forget_matrices(world, herds, free);
         }
         if params.sleeping && self.halvings == 0 {
             contacts.fall_asleep(world, mechanisms, free, late, h);
@@ -267,16 +281,43 @@ impl Scratch {
             self.free = free;
             self.laid_out_for = Some(key);
         }
-        for mechanism in &mut self.mechanisms {
+        let mut relaid = !same;
+        let left_alone =
+            |k: usize| same && self.herds_are_known && self.is_direct && self.herds.is_settled(k as u32, &world.joints);
+        for (_, mechanism) in self.mechanisms.iter_mut().enumerate().filter(|(k, _)| !left_alone(*k)) {
             // what is done before a step, or without one, is done directly
             mechanism.method = Method::Direct;
+            let hubs = mechanism.layout.hubs;
             choice::settle(mechanism, world);
+            relaid |= mechanism.layout.hubs != hubs;
+        }
+        if relaid {
+            self.herds_are_known = false;
+        }
+    }
+
+    /// Finds the mechanisms that are alike, if they have been laid out anew: only steps ask for them.
+    pub(crate) fn find_herds(&mut self) {
+        if !std::mem::replace(&mut self.herds_are_known, true) {
+            self.herds = Herds::new(&self.mechanisms);
         }
     }
 
     /// Slots of the bodies without joints.
     pub(crate) fn free(&self) -> &[u32] {
         &self.free
+    }
+
+    /// Has every mechanism advanced by itself, until mechanisms are laid out anew.
+    #[cfg(test)]
+    pub(crate) fn disband_herds(&mut self) {
+        self.herds.disband();
+    }
+
+    /// Of every mechanism: whether it was advanced as a member of a herd in the last step.
+    #[cfg(test)]
+    pub(crate) fn herded(&self) -> Vec<bool> {
+        (0..self.mechanisms.len()).map(|k| self.contacts.is_herded(k)).collect()
     }
 
     pub(crate) fn mechanisms_mut(&mut self) -> &mut [Mechanism] {

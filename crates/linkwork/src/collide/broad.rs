@@ -41,18 +41,20 @@ impl BroadPhase {
         self.changes = usize::MAX / 2;
     }
 
-    /// Tells where a collider may be in this step; returns whether its fat box has changed.
-    pub fn place(&mut self, collider: u32, bounds: &Bounds, margin: f64) -> bool {
-        let Some(fat) = &mut self.fat[collider as usize] else { return false };
+    /// Whether a collider that may be there in this step needs another fat box.
+    pub fn must_place(&self, collider: u32, bounds: &Bounds, margin: f64) -> bool {
+        let Some(fat) = &self.fat[collider as usize] else { return false };
         let much_smaller = || (fat.half() - bounds.half()).max_element() > SHRINK * margin;
-        if fat.contains(bounds) && !much_smaller() {
-            return false;
-        }
+        !fat.contains(bounds) || much_smaller()
+    }
+
+    /// Gives a collider another fat box, around where it may be in this step.
+    pub fn place(&mut self, collider: u32, bounds: &Bounds, margin: f64) {
+        let Some(fat) = &mut self.fat[collider as usize] else { return };
         *fat = bounds.grown(margin);
         self.tree.change(collider, fat);
         self.moved.push(collider);
         self.is_moved[collider as usize] = true;
-        true
     }
 
     /// Whether any fat box has changed since the last call of [`BroadPhase::settle`].

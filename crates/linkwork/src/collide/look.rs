@@ -1,10 +1,8 @@
 //! The narrow phase of a step: pairs that may be within reach are looked at, and points keep the impulses of the step before.
 
 use super::convex::Workspace;
-use super::narrow::{self, Touches};
-use super::{
-    Acquaintance, Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near,
-};
+use super::narrow::{self, PairMemory, Touches};
+use super::{Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near};
 use crate::parallel::{for_each, threads};
 use glam::DQuat;
 
@@ -17,7 +15,7 @@ impl Collisions {
     /// Whether all pairs touch as they did at the last look, or do not touch.
     fn are_all_still(&self) -> bool {
         let mut touching = 0;
-        let as_before = |(pair, known): (&Pair, &Acquaintance)| {
+        let as_before = |pair: &Pair| {
             let (a, b) = (&self.progress[pair.a as usize], &self.progress[pair.b as usize]);
             let (path, reach) = (a.path + b.path, a.reach + b.reach);
             touching += pair.count as usize;
@@ -26,12 +24,11 @@ impl Collisions {
             }
             match pair.until > path + reach {
                 true => pair.count == 0,
-                false => pair.count > 0 && known.is_still(path, reach),
+                false => pair.count > 0 && pair.is_still(path, reach),
             }
         };
         // fewer if a pair that touched is no more; pairs with sensors that are no more leave nothing that is counted
-        let mut pairs = self.pairs.iter().zip(&self.acquaintances);
-        self.sensors.is_empty() && pairs.all(as_before) && touching == self.manifolds.len()
+        self.sensors.is_empty() && self.pairs.iter().all(as_before) && touching == self.manifolds.len()
     }
 
     /// Finds what touches within reach; contacts are left in the order of their pairs.
@@ -39,7 +36,7 @@ impl Collisions {
         self.progress.clear();
         self.progress.extend(self.entries.iter().map(|e| {
             let slot = e.slot();
-            Progress { path: e.path, reach: e.reach, slot, waits: bodies[slot as usize].waits }
+            Progress { path: e.path, reach: e.reach, sweep: e.collider.sweep, slot, waits: bodies[slot as usize].waits }
         }));
         if !std::mem::take(&mut self.renumbered) && self.are_all_still() {
             self.manifolds.iter_mut().for_each(|m| m.follow(&bodies[m.a as usize], &bodies[m.b as usize], h));
@@ -48,7 +45,7 @@ impl Collisions {
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
         self.sensors.clear();
-        let Collisions { pairs, acquaintances, entries, old, manifolds, sensors, finders, progress, .. } = self;
+        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
         // many pairs in parts of equal size; what they find is put together in their order
         let parts = if pairs.len() < FEW_PAIRS || threads() == 1 { 1 } else { PARTS * threads() };
         let size = pairs.len().div_ceil(parts).max(1);
@@ -59,21 +56,16 @@ impl Collisions {
         finders.iter_mut().for_each(Finder::clear);
         std::mem::swap(manifolds, &mut finders[0].manifolds);
         match parts {
-            1 => looks.look_at(pairs, acquaintances, &mut finders[0]),
+            1 => looks.look_at(pairs, &mut finders[0]),
             _ => {
-                let chunks = pairs.chunks_mut(size).zip(acquaintances.chunks_mut(size));
-                let mut work: Vec<_> = chunks.zip(finders.iter_mut()).collect();
-                for_each(&mut work, true, |_, ((pairs, known), finder)| looks.look_at(pairs, known, finder));
+                let mut work: Vec<_> = pairs.chunks_mut(size).zip(finders.iter_mut()).collect();
+                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
             }
         }
         std::mem::swap(manifolds, &mut finders[0].manifolds);
-        for (k, (pairs, finder)) in pairs.chunks_mut(size).zip(finders).enumerate() {
-            if k > 0 {
-                let first = manifolds.len() as u32;
-                pairs.iter_mut().for_each(|p| p.first += first);
-                manifolds.extend_from_slice(&finder.manifolds);
-            }
-            sensors.extend_from_slice(&finder.sensors);
+        finders.iter().for_each(|finder| sensors.extend_from_slice(&finder.sensors));
+        if parts > 1 {
+            put_together(manifolds, pairs.chunks_mut(size).zip(finders).skip(1));
         }
         // while everything stands still this one is not used, and must not grow after that
         old.clear();
@@ -81,6 +73,24 @@ impl Collisions {
         sensors.sort_unstable();
         sensors.dedup();
     }
+}
+
+/// Adds what parts of the pairs found to the contacts of those before them.
+fn put_together<'a>(contacts: &mut Manifolds, parts: impl Iterator<Item = (&'a mut [Pair], &'a mut Finder)>) {
+    let parts: Vec<_> = parts.collect();
+    let mut first = contacts.len() as u32;
+    let mut places = contacts.add_many(parts.iter().map(|(_, finder)| finder.manifolds.len()).sum());
+    let mut work = Vec::with_capacity(parts.len());
+    for (pairs, finder) in parts {
+        let (now, later) = std::mem::take(&mut places).split_at_mut(finder.manifolds.len());
+        let count = now.len() as u32;
+        work.push((pairs, now, &finder.manifolds, first));
+        (first, places) = (first + count, later);
+    }
+    for_each(&mut work, true, |_, (pairs, places, found, first)| {
+        pairs.iter_mut().for_each(|pair| pair.first += *first);
+        places.iter_mut().zip(found.iter()).for_each(|(place, manifold)| place.take(manifold));
+    });
 }
 
 /// What pairs look at.
@@ -110,10 +120,10 @@ impl Finder {
 
 impl Looks<'_> {
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
-    fn look_at(&self, pairs: &mut [Pair], acquaintances: &mut [Acquaintance], finder: &mut Finder) {
+    fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
         let Looks { entries, progress, old, bodies, h } = *self;
         let Finder { manifolds, sensors, touches, work } = finder;
-        for (pair, acquaintance) in pairs.iter_mut().zip(acquaintances) {
+        for pair in pairs {
             let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
             let path = a.path + b.path;
             let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
@@ -131,13 +141,12 @@ impl Looks<'_> {
             }
             let known = old.get(before).unwrap_or(&[]);
             let (body_a, body_b) = (&bodies[a.slot as usize], &bodies[b.slot as usize]);
-            if !known.is_empty() && acquaintance.is_still(path, reach) {
+            if !known.is_empty() && pair.is_still(path, reach) {
                 manifolds.extend_from_slice(known);
                 for manifold in &mut manifolds[pair.first as usize..] {
                     // numbers may have changed with other bodies
                     (manifold.a, manifold.b) = (a.slot, b.slot);
                     (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
-                    manifold.material = acquaintance.material;
                     manifold.follow(body_a, body_b, h);
                 }
                 pair.count = known.len() as u32;
@@ -145,18 +154,16 @@ impl Looks<'_> {
             }
             let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
             let (ca, cb) = (&ea.collider, &eb.collider);
-            let separation = narrow::contacts(
-                (&ca.form, &ea.place),
-                (&cb.form, &eb.place),
-                reach,
-                path,
-                &mut acquaintance.memory,
-                work,
-                touches,
-            );
+            let (a_here, b_here) = ((&ca.form, &ea.place), (&cb.form, &eb.place));
+            let mut none = PairMemory::default();
+            let memory = match narrow::asks_for_memory(a_here, b_here) {
+                true => pair.memory.get_or_insert_default(),
+                false => &mut none,
+            };
+            let separation = narrow::contacts(a_here, b_here, reach, path, memory, work, touches);
             pair.until = path + separation;
             // without a separation it is looked at anew
-            (acquaintance.path, acquaintance.reach) = (if separation.is_nan() { f64::NAN } else { path }, reach);
+            (pair.path, pair.reach) = (if separation.is_nan() { f64::NAN } else { path }, reach);
             if pair.sensor {
                 if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
                     sensors.push(SensorTouch {
@@ -169,13 +176,15 @@ impl Looks<'_> {
                 continue;
             }
             let near = near(ca, cb);
+            // that of a pair stays the same as long as there is the pair
+            let material = known.first().map_or_else(|| ca.material.with(&cb.material), |m| m.material);
             let (back_a, back_b) = (body_a.q.inverse(), body_b.q.inverse());
             for touch in touches.iter() {
                 let manifold = manifolds.add(touch.points.len());
                 (manifold.a, manifold.b) = (a.slot, b.slot);
                 (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
                 (manifold.shape_a, manifold.shape_b) = (ca.shape, cb.shape);
-                (manifold.normal, manifold.material, manifold.step) = (touch.normal, acquaintance.material, h);
+                (manifold.normal, manifold.material, manifold.step) = (touch.normal, material, h);
                 for (point, &(position, gap)) in manifold.points_mut().iter_mut().zip(&touch.points) {
                     *point = ContactPoint {
                         position,

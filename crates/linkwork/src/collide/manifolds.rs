@@ -5,22 +5,23 @@ use super::shape::PairMaterial;
 use glam::DVec3;
 use std::ops::{Deref, DerefMut};
 
-/// A contact point, in the world.
+/// A contact point, in the world. What solvers ask for comes first and is one line of the cache, the rest another.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct ContactPoint {
     /// Midway between the surfaces.
     pub position: DVec3,
     /// Along the normal; negative is overlap.
     pub gap: f64,
+    /// Of the last step, for the solver to start from and to leave for the next.
+    pub impulse_n: f64,
+    /// World vector across the normal.
+    pub impulse_t: DVec3,
     /// In the principal frame of b, by which the point is found again.
     pub local_b: DVec3,
     /// In that of a, and the gap where both said the same: what is still needs no other look.
     pub local_a: DVec3,
     pub found_gap: f64,
-    /// Of the last step, for the solver to start from and to leave for the next.
-    pub impulse_n: f64,
-    /// World vector across the normal.
-    pub impulse_t: DVec3,
     /// Normal impulse of bounces in the last step; not carried over.
     pub blow: f64,
 }
@@ -38,8 +39,10 @@ impl ContactPoint {
     };
 }
 
-/// Contact points of two bodies along one normal.
+/// Contact points of two bodies along one normal. Many passes go over all of them for who touches whom: that is the first line of the
+/// cache, the material the second, and each point two more.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Manifold {
     /// Slots of the bodies.
     pub a: u32,
@@ -49,14 +52,16 @@ pub(crate) struct Manifold {
     pub collider_b: u32,
     pub shape_a: u32,
     pub shape_b: u32,
+    count: u8,
+    /// The step that its impulses are of, s.
+    pub step: f64,
     /// World, from a to b.
     pub normal: DVec3,
     pub material: PairMaterial,
-    /// The step that its impulses are of, s.
-    pub step: f64,
     points: [ContactPoint; 4],
-    count: u8,
 }
+
+const _: () = assert!(size_of::<ContactPoint>() == 128 && size_of::<Manifold>() == 128 + 4 * 128);
 
 impl Manifold {
     /// Of no two bodies, without points.
@@ -102,6 +107,15 @@ impl Manifold {
         manifold
     }
 
+    /// Becomes another one, of which only points in use are touched.
+    pub fn take(&mut self, m: &Manifold) {
+        let Manifold { a, b, collider_a, collider_b, shape_a, shape_b, normal, material, step, points: _, count } = *m;
+        (self.a, self.b, self.collider_a, self.collider_b) = (a, b, collider_a, collider_b);
+        (self.shape_a, self.shape_b, self.count) = (shape_a, shape_b, count);
+        (self.normal, self.material, self.step) = (normal, material, step);
+        self.points_mut().copy_from_slice(m.points());
+    }
+
     pub fn points(&self) -> &[ContactPoint] {
         &self.points[..self.count as usize]
     }
@@ -137,25 +151,16 @@ impl Manifolds {
 
     pub fn extend_from_slice(&mut self, manifolds: &[Manifold]) {
         for m in manifolds {
-            let place = self.add(m.points().len());
-            place.points_mut().copy_from_slice(m.points());
-            let Manifold {
-                a,
-                b,
-                collider_a,
-                collider_b,
-                shape_a,
-                shape_b,
-                normal,
-                material,
-                step,
-                points: _,
-                count: _,
-            } = *m;
-            (place.a, place.b, place.collider_a, place.collider_b) = (a, b, collider_a, collider_b);
-            (place.shape_a, place.shape_b) = (shape_a, shape_b);
-            (place.normal, place.material, place.step) = (normal, material, step);
+            self.add(m.points().len()).take(m);
         }
+    }
+
+    /// Adds places for as many; all of them are those of others until they are written.
+    pub fn add_many(&mut self, count: usize) -> &mut [Manifold] {
+        let first = self.used;
+        self.used += count;
+        self.make_room(self.used);
+        &mut self.places[first..self.used]
     }
 
     /// Has memory for as many in all.

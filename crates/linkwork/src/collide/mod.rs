@@ -35,6 +35,7 @@ pub use query::{Hit, QueryFilter, TimeOfImpact};
 use crate::handle::BodyId;
 use crate::joint::Motion;
 use crate::math::Placed;
+use crate::parallel::{MANY, for_each, threads};
 use crate::scene::BodyKind;
 use crate::world::{Bodies, Joints};
 use broad::BroadPhase;
@@ -44,11 +45,12 @@ use look::Finder;
 pub(crate) use manifolds::{ContactPoint, Manifold, Manifolds};
 use narrow::{PairMemory, Place, Touches};
 use parry::Bounds;
-use shape::{Collider, PairMaterial};
+use shape::Collider;
 use std::sync::{Arc, OnceLock};
 
 /// A body as collision sees it: centre of mass, principal axes, velocities.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct PlacedBody {
     pub x: DVec3,
     pub q: DQuat,
@@ -69,25 +71,46 @@ pub(crate) struct SensorTouch {
     pub shape_b: u32,
 }
 
-/// A collider in the world.
+/// A collider in the world. What a look at a pair asks for comes first.
 #[derive(Clone)]
+#[repr(C, align(64))]
 struct Entry {
-    body: BodyId,
-    kind: BodyKind,
-    part: u32,
-    collider: Collider,
-    /// Shared with the body: equal as long as the body's shapes are.
-    source: Arc<[Collider]>,
     place: Place,
     /// How far its points have gone at most, since it exists.
     path: f64,
     /// Its share of the reach of a pair.
     reach: f64,
+    body: BodyId,
+    part: u32,
+    kind: BodyKind,
+    collider: Collider,
+    /// Shared with the body: equal as long as the body's shapes are.
+    source: Arc<[Collider]>,
 }
 
 impl Entry {
     fn slot(&self) -> u32 {
         self.body.slot() as u32
+    }
+
+    /// Goes where its body is; returns the box in which it may be in a step of `h`, and the margin of that, if these have changed.
+    fn follow(&mut self, body: &PlacedBody, track: &Track, h: f64, gravity: f64) -> Option<(Bounds, f64)> {
+        let c = &self.collider;
+        let speed = (body.v.length() + body.w.length() * c.sweep).max(body.pushed);
+        let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
+        let step = track.moved + track.turned * c.sweep;
+        if step == 0.0 && (reach == self.reach || body.waits) {
+            return None;
+        }
+        self.reach = reach;
+        if step > 0.0 {
+            let placed = Placed::new(body.x, body.q);
+            self.place = Place { x: placed.x + placed.r * c.position, r: placed.r * c.turn };
+            self.path += if step.is_finite() { step } else { 0.0 };
+        }
+        let bounds = self.bounds()?;
+        let margin = MARGIN.min(0.25 * c.bounds.half().max_element()) + 2.0 * h * speed;
+        Some((bounds.grown(reach), if self.kind == BodyKind::Static { 1e-3 } else { margin }))
     }
 
     /// The box around it; none of a plane.
@@ -97,30 +120,25 @@ impl Entry {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Pair {
     a: u32,
     b: u32,
     /// Path of both at the last look and their separation then: until their paths and reaches together come to this, they cannot
     /// touch. Looked at anew if NaN.
     until: f64,
+    /// Path of both and reach at the last look; looked at anew if NaN.
+    path: f64,
+    reach: f64,
     /// Its manifolds of the last update.
     first: u32,
     count: u32,
     sensor: bool,
+    /// What forms that ask for it leave for the next look. Most pairs are out of reach or need none, and all are gone through in every step.
+    memory: Option<Box<PairMemory>>,
 }
 
-/// What is known of a pair besides. Most pairs are out of reach and never ask for it, so it is not kept among what all are asked.
-#[derive(Clone, Copy)]
-struct Acquaintance {
-    material: PairMaterial,
-    memory: PairMemory,
-    /// Path of both and reach at the last look; looked at anew if NaN.
-    path: f64,
-    reach: f64,
-}
-
-impl Acquaintance {
+impl Pair {
     /// Whether its shapes have moved so little since the last look that another would find the same.
     fn is_still(&self, path: f64, reach: f64) -> bool {
         path - self.path < STILL && reach < self.reach + STILL
@@ -144,8 +162,6 @@ pub(crate) struct Collisions {
     pub sensors: Vec<SensorTouch>,
     entries: Vec<Entry>,
     pairs: Vec<Pair>,
-    /// Of every pair.
-    acquaintances: Vec<Acquaintance>,
     /// Slots of bodies that joints keep from colliding, ordered.
     apart: Vec<(u32, u32)>,
     tracks: Vec<Option<Track>>,
@@ -161,6 +177,8 @@ pub(crate) struct Collisions {
     old: Manifolds,
     fresh: Vec<(u32, u32)>,
     progress: Vec<Progress>,
+    /// By parts that are followed at once: colliders that need another fat box, where they may be, and its margin.
+    leaving: Vec<Vec<(u32, Bounds, f64)>>,
     looker: Looker,
 }
 
@@ -169,6 +187,7 @@ pub(crate) struct Collisions {
 struct Progress {
     path: f64,
     reach: f64,
+    sweep: f64,
     slot: u32,
     waits: bool,
 }
@@ -280,7 +299,7 @@ impl Collisions {
         }
         let (entries, apart) = (&self.entries, &self.apart);
         let remains = |p: &Pair| p.a != u32::MAX && p.b != u32::MAX && may_touch(entries, apart, p.a, p.b);
-        retain_pairs(&mut self.pairs, &mut self.acquaintances, remains);
+        self.pairs.retain(remains);
         self.by_second.take();
         self.broad.reset(fat);
         (self.look_anew, self.renumbered) = (true, true);
@@ -327,7 +346,8 @@ impl Collisions {
         (pair.count == 0 && !pair.sensor).then(|| {
             let sides = [pair.a, pair.b].map(|k| &self.entries[k as usize]);
             let (slots, shapes) = (sides.map(Entry::slot), sides.map(|e| e.collider.shape));
-            Manifold::without_points(slots, [pair.a, pair.b], shapes, self.acquaintances[k as usize].material)
+            let material = sides[0].collider.material.with(&sides[1].collider.material);
+            Manifold::without_points(slots, [pair.a, pair.b], shapes, material)
         })
     }
 
@@ -350,6 +370,13 @@ impl Collisions {
     /// How far the points of a collider are from its body's centre of mass at most, m.
     pub fn sweep(&self, collider: u32) -> f64 {
         self.entries[collider as usize].collider.sweep
+    }
+
+    /// How far a collider was reckoned to come in the step, m, and its [`Collisions::sweep`]: of what [`Collisions::update`] has just seen,
+    /// from few numbers that are near.
+    pub fn reach_and_sweep(&self, collider: u32) -> (f64, f64) {
+        let p = &self.progress[collider as usize];
+        (p.reach, p.sweep)
     }
 
     /// How fast points of a collider move at most, m/s.
@@ -376,27 +403,33 @@ impl Collisions {
             };
             *track = Some(Track { x: body.x, q: body.q, moved, turned });
         }
-        for (i, entry) in self.entries.iter_mut().enumerate() {
-            let slot = entry.body.slot();
-            let (Some(body), Some(Some(track))) = (bodies.get(slot), self.tracks.get(slot)) else { continue };
-            let c = &entry.collider;
-            let speed = (body.v.length() + body.w.length() * c.sweep).max(body.pushed);
-            let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
-            let step = track.moved + track.turned * c.sweep;
-            if step == 0.0 && (reach == entry.reach || body.waits) {
-                continue;
+        let Collisions { entries, tracks, broad, leaving, .. } = self;
+        let parts = if entries.len() < MANY { 1 } else { threads() };
+        let size = entries.len().div_ceil(parts).max(1);
+        leaving.resize(parts.max(leaving.len()), Vec::new());
+        let seen = &*broad;
+        let follow = |part: usize, entries: &mut [Entry], leaving: &mut Vec<(u32, Bounds, f64)>| {
+            for (k, entry) in entries.iter_mut().enumerate() {
+                let slot = entry.body.slot();
+                let (Some(body), Some(Some(track))) = (bodies.get(slot), tracks.get(slot)) else { continue };
+                let collider = (part * size + k) as u32;
+                if let Some((bounds, margin)) = entry.follow(body, track, h, gravity)
+                    && seen.must_place(collider, &bounds, margin)
+                {
+                    leaving.push((collider, bounds, margin));
+                }
             }
-            entry.reach = reach;
-            if step > 0.0 {
-                let placed = Placed::new(body.x, body.q);
-                entry.place = Place { x: placed.x + placed.r * c.position, r: placed.r * c.turn };
-                entry.path += if step.is_finite() { step } else { 0.0 };
+        };
+        leaving.iter_mut().for_each(Vec::clear);
+        match parts {
+            1 => follow(0, entries, &mut leaving[0]),
+            _ => {
+                let mut work: Vec<_> = entries.chunks_mut(size).zip(leaving.iter_mut()).collect();
+                for_each(&mut work, true, |part, (entries, leaving)| follow(part, entries, leaving));
             }
-            if let Some(bounds) = entry.bounds() {
-                let margin = MARGIN.min(0.25 * c.bounds.half().max_element()) + 2.0 * h * speed;
-                let margin = if entry.kind == BodyKind::Static { 1e-3 } else { margin };
-                self.broad.place(i as u32, &bounds.grown(reach), margin);
-            }
+        }
+        for (collider, bounds, margin) in leaving.iter().flatten() {
+            broad.place(*collider, bounds, *margin);
         }
     }
 
@@ -406,7 +439,7 @@ impl Collisions {
         }
         self.by_second.take();
         let broad = &self.broad;
-        retain_pairs(&mut self.pairs, &mut self.acquaintances, |p| broad.keeps(p.a, p.b));
+        self.pairs.retain(|p| broad.keeps(p.a, p.b));
         self.fresh.clear();
         let (entries, apart, fresh) = (&self.entries, &self.apart, &mut self.fresh);
         let mut consider = |a: u32, b: u32| {
@@ -443,44 +476,25 @@ impl Collisions {
         // from the back, so that every pair moves once
         let mut known = self.pairs.len();
         let mut fresh = self.fresh.len();
-        let (pair, acquaintance) = self.fresh_pair(last);
-        self.pairs.resize(known + fresh, pair);
-        self.acquaintances.resize(known + fresh, acquaintance);
+        let place = self.fresh_pair(last);
+        self.pairs.resize(known + fresh, place);
         while fresh > 0 {
             let key = self.fresh[fresh - 1];
             let to = known + fresh - 1;
             if known > 0 && (self.pairs[known - 1].a, self.pairs[known - 1].b) > key {
-                self.pairs[to] = self.pairs[known - 1];
-                self.acquaintances[to] = self.acquaintances[known - 1];
+                self.pairs.swap(to, known - 1);
                 known -= 1;
             } else {
-                (self.pairs[to], self.acquaintances[to]) = self.fresh_pair(key);
+                self.pairs[to] = self.fresh_pair(key);
                 fresh -= 1;
             }
         }
     }
 
-    fn fresh_pair(&self, (a, b): (u32, u32)) -> (Pair, Acquaintance) {
-        let (ca, cb) = (&self.entries[a as usize].collider, &self.entries[b as usize].collider);
-        let pair = Pair { a, b, until: f64::NAN, first: 0, count: 0, sensor: ca.sensor || cb.sensor };
-        let material = ca.material.with(&cb.material);
-        (pair, Acquaintance { material, memory: PairMemory::default(), path: f64::NAN, reach: 0.0 })
+    fn fresh_pair(&self, (a, b): (u32, u32)) -> Pair {
+        let sensor = [a, b].iter().any(|&k| self.entries[k as usize].collider.sensor);
+        Pair { a, b, until: f64::NAN, path: f64::NAN, reach: 0.0, first: 0, count: 0, sensor, memory: None }
     }
-}
-
-fn retain_pairs(pairs: &mut Vec<Pair>, acquaintances: &mut Vec<Acquaintance>, remains: impl Fn(&Pair) -> bool) {
-    let mut kept = 0;
-    for k in 0..pairs.len() {
-        if remains(&pairs[k]) {
-            // nearly always all remain
-            if kept < k {
-                (pairs[kept], acquaintances[kept]) = (pairs[k], acquaintances[k]);
-            }
-            kept += 1;
-        }
-    }
-    pairs.truncate(kept);
-    acquaintances.truncate(kept);
 }
 
 fn near(a: &Collider, b: &Collider) -> f64 {

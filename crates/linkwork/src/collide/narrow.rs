@@ -122,6 +122,15 @@ pub(crate) fn contacts(
     }
 }
 
+/// Whether [`contacts`] of two forms where they are uses what it remembers of them.
+pub(crate) fn asks_for_memory(a: (&Form, &Place), b: (&Form, &Place)) -> bool {
+    match (a.0, b.0) {
+        (Form::Plane | Form::Mesh(_), _) | (_, Form::Plane | Form::Mesh(_)) => false,
+        (Form::Capsule { .. }, Form::Capsule { .. }) => !crossed(a.1.r.z_axis, b.1.r.z_axis),
+        _ => true,
+    }
+}
+
 /// Whether two capsules lie so much across each other that they touch in one point.
 fn crossed(a: DVec3, b: DVec3) -> bool {
     a.cross(b).length_squared() > convex::ALONGSIDE * convex::ALONGSIDE

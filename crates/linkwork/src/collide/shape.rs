@@ -23,23 +23,24 @@ pub(crate) enum Form {
     Plane,
 }
 
-/// A shape, or a convex piece of one, fixed to a body.
+/// A shape, or a convex piece of one, fixed to a body. What a look at a pair asks for comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Collider {
     pub form: Form,
     /// Index of the shape in the body's description.
     pub shape: u32,
+    pub group: u32,
+    pub mask: u32,
+    pub sensor: bool,
+    /// Radius about the centre of mass that holds all of it: how far its points move when the body turns.
+    pub sweep: f64,
+    /// In its own frame; infinite for a plane.
+    pub bounds: Bounds,
     /// Place in the principal frame at the centre of mass.
     pub position: DVec3,
     pub turn: DMat3,
     pub material: Material,
-    pub group: u32,
-    pub mask: u32,
-    pub sensor: bool,
-    /// In its own frame; infinite for a plane.
-    pub bounds: Bounds,
-    /// Radius about the centre of mass that holds all of it: how far its points move when the body turns.
-    pub sweep: f64,
 }
 
 /// How a shape touches.

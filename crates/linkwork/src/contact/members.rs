@@ -2,6 +2,7 @@
 
 use super::{Contacts, Island, NONE};
 use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use crate::parallel::{MANY, for_each};
 use std::ops::{Index, IndexMut};
 
@@ -11,12 +12,6 @@ pub(super) struct Members<'a> {
     pub list: Vec<&'a mut Mechanism>,
     /// Of every unit: its place in its island.
     place: &'a [u32],
-}
-
-impl Members<'_> {
-    pub fn bodies(&self) -> usize {
-        self.list.iter().map(|m| m.movable_bodies().len()).sum()
-    }
 }
 
 impl Index<u32> for Members<'_> {
@@ -41,6 +36,7 @@ impl Contacts {
         &mut self,
         numbers: &[usize],
         mechanisms: &mut [Mechanism],
+        herds: &Herds,
         work: impl Fn(&Contacts, &mut Island, &mut Members) + Sync + Send,
     ) {
         if let &[k] = numbers {
@@ -60,7 +56,7 @@ impl Contacts {
         for (mechanism, task) in mechanisms.iter_mut().zip(&island_of).filter(|(_, task)| **task != NONE) {
             tasks[*task as usize].1.list.push(mechanism);
         }
-        let bodies: usize = tasks.iter().map(|(island, members)| island.free.len() + members.bodies()).sum();
+        let bodies: usize = tasks.iter().map(|(island, _)| island.body_count(herds)).sum();
         for_each(&mut tasks, bodies > MANY, |_, (island, members)| work(contacts, island, members));
         for (island, &k) in islands.into_iter().zip(numbers) {
             self.give_back(k, island);

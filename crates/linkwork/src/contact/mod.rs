@@ -29,15 +29,18 @@ pub(crate) use listing::Touch;
 pub use listing::{Contact, ContactEvent};
 pub(crate) use quiet::Resting;
 
+use crate::body::Accelerations;
 use crate::collide::{Looker, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
 use crate::math::length;
+use crate::mechanism::four::{LoadedJoint, MovedBody};
+use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Mechanism};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
 use crate::step::Active;
-use crate::world::{Bodies, Seen, World};
+use crate::world::{Bodies, Joints, Seen, World};
 use bounce::Bounces;
 use entries::guess_joints;
 use free::{Free, predict_all};
@@ -81,6 +84,8 @@ struct Island {
     /// Of each of its mechanisms and bodies without joints: its first coordinate, or its first body if it is a pile, and
     /// whether a contact or particles push it.
     first: Vec<u32>,
+    /// Bodies of its mechanisms, if it is a pile.
+    jointed: usize,
     pushed: Vec<bool>,
     /// Of each of them, in a pile: whether something presses that pushed it in the last step.
     presses: Vec<bool>,
@@ -130,6 +135,11 @@ struct Island {
     fastest: f64,
     /// Of each mechanism: iterations that closed its joints.
     closings: Vec<Option<u32>>,
+    /// Those of its mechanisms that were advanced as members of a herd, by their numbers, and what the step made of their bodies
+    /// and joints.
+    herded: Vec<u32>,
+    moved: Vec<MovedBody>,
+    loaded: Vec<LoadedJoint>,
 }
 
 /// How an attempt to advance an island ended. What has not advanced is as it was.
@@ -166,20 +176,24 @@ impl Island {
     }
 
     /// Slots of all bodies that move in it.
-    fn slots<'a>(&'a self, mechanisms: &'a [Mechanism], free: &'a [u32]) -> impl Iterator<Item = u32> + Clone + 'a {
-        let jointed = self.mechanisms.iter().flat_map(|&m| mechanisms[m as usize].movable_bodies());
+    fn slots<'a>(&'a self, herds: &'a Herds, free: &'a [u32]) -> impl Iterator<Item = u32> + Clone + 'a {
+        let jointed = self.mechanisms.iter().flat_map(|&m| herds.bodies_of(m));
         jointed.copied().chain(self.free.iter().map(|&k| free[k as usize]))
     }
 
-    /// The lowest of them, by which the world remembers it.
-    fn lowest_slot(&self, mechanisms: &[Mechanism], free: &[u32]) -> Option<u32> {
-        self.slots(mechanisms, free).min()
+    fn body_count(&self, herds: &Herds) -> usize {
+        self.mechanisms.iter().map(|&m| herds.bodies_of(m).len()).sum::<usize>() + self.free.len()
     }
 
-    fn collect_bodies(&mut self, mechanisms: &[Mechanism], free: &[u32]) {
+    /// The lowest of them, by which the world remembers it.
+    fn lowest_slot(&self, herds: &Herds, free: &[u32]) -> Option<u32> {
+        self.slots(herds, free).min()
+    }
+
+    fn collect_bodies(&mut self, herds: &Herds, free: &[u32]) {
         let mut bodies = std::mem::take(&mut self.bodies);
         bodies.clear();
-        bodies.extend(self.slots(mechanisms, free));
+        bodies.extend(self.slots(herds, free));
         self.bodies = bodies;
     }
 }
@@ -208,23 +222,19 @@ pub(crate) struct Contacts {
     hit: Vec<u32>,
     solver: ContactSolver,
     advances: Vec<Advance>,
+    /// By mechanism: whether it was advanced as a member of a herd.
+    herded: Vec<bool>,
     spare: pile::Spare,
 }
 
 impl Contacts {
     /// Finds what touches within a step of `h`, and the islands of what is active; the rest stands still. `free` are the
     /// slots of bodies without joints. `is_part`: the step is a part of one that the rest has taken.
-    pub fn find(
-        &mut self,
-        world: &mut World,
-        mechanisms: &[Mechanism],
-        free: &[u32],
-        active: &Active,
-        h: f64,
-        is_part: bool,
-    ) {
+    pub fn find(&mut self, world: &mut World, herds: &Herds, free: &[u32], active: &Active, h: f64, is_part: bool) {
         self.count = 0;
         self.advances.clear();
+        self.herded.resize(herds.mechanisms(), false);
+        self.herded.iter_mut().zip(&active.mechanisms).for_each(|(herded, active)| *herded &= !active);
         let World { bodies, joints, collisions, gravity, graph_version, collides, .. } = world;
         if !*collides && !bodies.iter().any(|(_, b)| b.push_by_particles().is_some()) {
             return;
@@ -232,7 +242,7 @@ impl Contacts {
         let slots = bodies.slots();
         // slots without a body keep what they had: nothing looks at them
         self.placed.resize(slots, PlacedBody::default());
-        self.number_units(slots, mechanisms, free, active);
+        self.number_units(slots, herds, free, active);
         for (id, b) in bodies.iter() {
             let (slot, unit) = (id.slot(), self.unit[id.slot()]);
             let (pushed, waits) = (self.pushes.get(slot).copied().unwrap_or(0.0), is_part && unit == NONE);
@@ -245,32 +255,33 @@ impl Contacts {
             collisions.sync(*graph_version, bodies, joints);
             collisions.update(&self.placed, h, gravity.length());
             self.join(&collisions.manifolds);
-            self.collect(&collisions.manifolds, mechanisms.len(), free.len());
+            self.collect(&collisions.manifolds, herds.mechanisms(), free.len());
         } else {
-            self.collect(&[], mechanisms.len(), free.len());
+            self.collect(&[], herds.mechanisms(), free.len());
         }
     }
 
-    fn number_units(&mut self, slots: usize, mechanisms: &[Mechanism], free: &[u32], active: &Active) {
-        self.mechanism_count = mechanisms.len();
+    fn number_units(&mut self, slots: usize, herds: &Herds, free: &[u32], active: &Active) {
+        let mechanisms = herds.mechanisms();
+        self.mechanism_count = mechanisms;
         self.unit.clear();
         self.unit.resize(slots, NONE);
         self.local.clear();
         self.local.resize(slots, 0);
-        for (m, mechanism) in mechanisms.iter().enumerate().filter(|(m, _)| active.mechanisms[*m]) {
-            for (k, &slot) in mechanism.movable_bodies().iter().enumerate() {
+        for m in (0..mechanisms).filter(|m| active.mechanisms[*m]) {
+            for (k, &slot) in herds.bodies_of(m as u32).iter().enumerate() {
                 (self.unit[slot as usize], self.local[slot as usize]) = (m as u32, k as u32);
             }
         }
         for (k, &slot) in free.iter().enumerate().filter(|(k, _)| active.free[*k]) {
-            self.unit[slot as usize] = (mechanisms.len() + k) as u32;
+            self.unit[slot as usize] = (mechanisms + k) as u32;
         }
         self.place.clear();
-        self.place.resize(mechanisms.len() + free.len(), NONE);
+        self.place.resize(mechanisms + free.len(), NONE);
         self.carried.clear();
-        self.carried.resize(mechanisms.len() + free.len(), false);
+        self.carried.resize(mechanisms + free.len(), false);
         self.parent.clear();
-        self.parent.extend(0..(mechanisms.len() + free.len()) as u32);
+        self.parent.extend(0..(mechanisms + free.len()) as u32);
     }
 
     fn root(&mut self, mut k: u32) -> u32 {
@@ -335,6 +346,9 @@ impl Contacts {
             island.free.clear();
             island.manifolds.clear();
             island.states.clear();
+            island.herded.clear();
+            island.moved.clear();
+            island.loaded.clear();
             island.asleep = false;
             self.count += 1;
         }
@@ -368,6 +382,7 @@ impl Contacts {
         &mut self,
         world: &mut World,
         mechanisms: &mut [Mechanism],
+        herds: &Herds,
         free: &[u32],
         params: &StepParams,
         (halvings, left): (u32, u32),
@@ -385,10 +400,12 @@ impl Contacts {
             }
         }
         let halving = (halvings, may_halve);
-        others.extend(self.advance_piles(&piles, true, world, mechanisms, free, params, halving, late, &mut report));
+        let more = self.advance_piles(&piles, true, world, mechanisms, herds, free, params, halving, late, &mut report);
+        others.extend(more);
         others.sort_unstable();
-        let piles = self.advance_others(&others, world, mechanisms, free, params, may_halve, late, &mut report);
-        let left = self.advance_piles(&piles, false, world, mechanisms, free, params, halving, late, &mut report);
+        let piles = self.advance_others(&others, world, mechanisms, herds, free, params, may_halve, late, &mut report);
+        let left =
+            self.advance_piles(&piles, false, world, mechanisms, herds, free, params, halving, late, &mut report);
         debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
@@ -414,6 +431,7 @@ impl Contacts {
         others: &[usize],
         world: &mut World,
         mechanisms: &mut [Mechanism],
+        herds: &Herds,
         free: &[u32],
         params: &StepParams,
         may_halve: bool,
@@ -425,8 +443,8 @@ impl Contacts {
             return piles;
         }
         let (seen, resting) = (world.seen(), &world.resting);
-        self.work_on(others, mechanisms, |contacts, island, members| {
-            island.calm = island.plan == Plan::Calm && contacts.is_pile(island, &seen, members, free, params.dt);
+        self.work_on(others, mechanisms, herds, |contacts, island, members| {
+            island.calm = island.plan == Plan::Calm && contacts.is_pile(island, &seen, members, herds, free, params.dt);
             (island.report, island.outcome) = (ContactReport::default(), Attempt::Advanced);
             island.rested = contacts.advance_quietly(island, &seen, resting, free, params);
             if !island.rested {
@@ -446,7 +464,7 @@ impl Contacts {
                 Attempt::NeedsSmallerStep => island.delay(late),
                 Attempt::NeedsSweeps | Attempt::NeedsNewton => piles.push(k),
             }
-            if let Some(slot) = island.lowest_slot(mechanisms, free).filter(|_| island.calm) {
+            if let Some(slot) = island.lowest_slot(herds, free).filter(|_| island.calm) {
                 world.resting.note_calm(slot, island.outcome != Attempt::NeedsSweeps);
             }
             self.give_back(k, island);
@@ -511,9 +529,10 @@ impl Contacts {
         Attempt::Advanced
     }
 
-    /// Forgets what blows were found; a new step begins.
+    /// Forgets what blows were found, and how mechanisms were advanced; a new step begins.
     pub fn begin(&mut self) {
         self.pushes.clear();
+        self.herded.clear();
     }
 
     /// A body without joints of an island.
@@ -648,11 +667,20 @@ impl Contacts {
         }
     }
 
-    /// Checks that the free bodies of islands have stayed within the range of numbers; names the slot of one that has not.
+    /// Whether a mechanism was advanced as a member of a herd: its new state is here, not in its own memory.
+    pub fn is_herded(&self, mechanism: usize) -> bool {
+        self.herded.get(mechanism).is_some_and(|herded| *herded)
+    }
+
+    /// Checks that the free bodies of islands and those of herds have stayed within the range of numbers; names the slot of one
+    /// that has not.
     pub fn not_finite(&self, late: &Active) -> Option<u32> {
         let fine = |s: &Free| s.pose.x.is_finite() && s.pose.q.is_finite() && s.u.iter().all(|e| e.is_finite());
         let bad = |s: &&Free| !(self.is_late(s, late) || fine(s));
-        self.states().find(bad).map(|s| s.slot)
+        let in_range = |m: &MovedBody| m.x.is_finite() && m.q.is_finite() && m.v.is_finite() && m.w.is_finite();
+        let lost = |m: &&MovedBody| !(in_range(m) || late.mechanisms[self.unit[m.slot as usize] as usize]);
+        let free = self.states().find(bad).map(|s| s.slot);
+        free.or_else(|| self.islands[..self.count].iter().flat_map(|i| &i.moved).find(lost).map(|m| m.slot))
     }
 
     /// The free bodies of all islands.
@@ -664,8 +692,28 @@ impl Contacts {
         late.free[self.unit[state.slot as usize] as usize - self.mechanism_count]
     }
 
-    /// Writes the free bodies of all islands back, but those that are late.
-    pub fn scatter(&self, bodies: &mut Bodies, late: &Active) {
+    /// Writes the free bodies and the members of herds of all islands back, but those that are late.
+    pub fn scatter(&self, bodies: &mut Bodies, joints: &mut Joints, late: &Active) {
+        for island in &self.islands[..self.count] {
+            if island.mechanisms.first().is_some_and(|&m| late.mechanisms[m as usize]) {
+                continue;
+            }
+            for m in &island.moved {
+                let Some(body) = bodies.at_mut(m.slot as usize) else { continue };
+                (body.x, body.q, body.v, body.w, body.lag) = (m.x, m.q, m.v, m.w, m.lag);
+                body.memory = Accelerations { averaged: m.acceleration, last: m.acceleration };
+            }
+            for loaded in &island.loaded {
+                let Some(joint) = joints.at_mut(loaded.slot as usize) else { continue };
+                let memory = &mut joint.memory;
+                memory.force[..3].copy_from_slice(&loaded.force);
+                memory.mean_force[..3].copy_from_slice(&loaded.force);
+                (memory.filled, memory.not_unique) = (0, false);
+                if memory.swept.step != 0.0 {
+                    memory.swept = Default::default();
+                }
+            }
+        }
         for state in self.states().filter(|s| !self.is_late(s, late)) {
             let Some(body) = bodies.at_mut(state.slot as usize) else { continue };
             let Motion { v, w } = state.motion();

@@ -16,7 +16,7 @@ use super::newton::Laid;
 use super::pile::{Against, Batches, Frame, Point, PointImpulse, Wide, drift_at, drifts, narrow, widen};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{Contacts, Island, NONE};
-use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use crate::params::{ContactSolver, StepParams};
 use crate::world::{Seen, World};
 use glam::DVec3;
@@ -153,9 +153,9 @@ impl Contacts {
     }
 
     /// Forgets the matrices of islands that are no more.
-    pub fn forget_matrices(&self, world: &mut World, mechanisms: &[Mechanism], free: &[u32]) {
+    pub fn forget_matrices(&self, world: &mut World, herds: &Herds, free: &[u32]) {
         let mut known: Vec<u32> =
-            self.islands[..self.count].iter().filter_map(|i| i.lowest_slot(mechanisms, free)).collect();
+            self.islands[..self.count].iter().filter_map(|i| i.lowest_slot(herds, free)).collect();
         known.sort_unstable();
         world.resting.matrices.retain(|key, _| known.binary_search(key).is_ok());
         world.resting.restless.retain(|key, _| known.binary_search(key).is_ok());

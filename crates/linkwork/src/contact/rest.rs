@@ -2,6 +2,7 @@
 
 use super::{Contacts, Island};
 use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use crate::scene::BodyKind;
 use crate::step::Active;
 use crate::world::World;
@@ -20,7 +21,14 @@ fn is_driven(world: &World, mechanism: &Mechanism) -> bool {
 impl Contacts {
     /// Finds what sleeps: islands of sleeping bodies that nothing moving reaches, and sleepers that touch nothing. What
     /// sleeps is no longer active; what shares an island with something awake wakes.
-    pub fn let_sleep(&mut self, world: &mut World, mechanisms: &[Mechanism], free: &[u32], active: &mut Active) {
+    pub fn let_sleep(
+        &mut self,
+        world: &mut World,
+        mechanisms: &[Mechanism],
+        herds: &Herds,
+        free: &[u32],
+        active: &mut Active,
+    ) {
         for mechanism in mechanisms {
             if is_driven(world, mechanism) {
                 world.wake_slots(mechanism.movable_bodies());
@@ -28,7 +36,7 @@ impl Contacts {
         }
         for k in 0..self.count {
             let mut island = self.lend(k);
-            island.collect_bodies(mechanisms, free);
+            island.collect_bodies(herds, free);
             let driven = |slot: u32| {
                 let body = world.bodies.at(slot as usize).filter(|b| b.kind == BodyKind::Kinematic);
                 body.is_some_and(|b| b.v != DVec3::ZERO || b.w != DVec3::ZERO)

@@ -435,7 +435,7 @@ impl<'w> Stage<'w> {
             if s.is_nan() { f64::INFINITY } else { s }
         };
         let worst = self.slots.iter().max_by(|x, y| speed(x).total_cmp(&speed(y)));
-        worst.and_then(|slot| self.world.bodies.at(*slot)).map_or("?".into(), |b| b.name.clone())
+        worst.and_then(|slot| self.world.bodies.at(*slot)).map_or("?".into(), |b| b.name.to_string())
     }
 
     /// Changes of velocity by a unit impulse along a row, by slot.

@@ -22,6 +22,7 @@ use crate::scene::{self, JointKind};
 use drive::Drive;
 use glam::{DMat3, DQuat, DVec3};
 use rows::{Part, Row};
+use std::sync::Arc;
 
 /// Most rows a joint can have: a joint between two rigid bodies has six relative freedoms.
 pub(crate) const MAX_ROWS: usize = 6;
@@ -270,32 +271,33 @@ pub(crate) struct CouplingTerm {
 /// Accurate steps whose impulses are remembered: enough to extrapolate along a cubic.
 pub(crate) const REMEMBERED: usize = 4;
 
-/// What a joint remembers from step to step; part of the world's state.
+/// What a joint remembers from step to step; part of the world's state. What is needed in every step comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub(crate) struct JointMemory {
-    /// Impulses of the position correction in the last accurate steps, the latest first; in loops and under bounded rows
-    /// the row velocities that curvature asked for.
-    pub past: [[f64; MAX_ROWS]; REMEMBERED],
-    /// Impulses of the last accurate step.
-    pub impulse: [f64; MAX_ROWS],
-    /// How many of them are filled, and the step size they are for.
-    pub filled: u8,
-    pub step: f64,
-    /// Iterations of the last accurate step.
-    pub iterations: u32,
-    /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
-    pub account: EnergyAccount,
-    /// Of the joint's whole mechanism: how its system is set up, once that was tested.
-    pub choice: Option<SystemChoice>,
-    /// Rows (bits) that must be kept although their pivots are small.
-    pub needed: u8,
-    pub substep: f64,
     /// Mean force of each row over the last substep, from which the next starts (N, N m).
     pub force: [f64; MAX_ROWS],
     /// Mean force of each row over the last step.
     pub mean_force: [f64; MAX_ROWS],
+    /// Of the joint's whole mechanism: how its system is set up, once that was tested.
+    pub choice: Option<SystemChoice>,
+    /// Iterations of the last accurate step.
+    pub iterations: u32,
+    /// Rows (bits) that must be kept although their pivots are small.
+    pub needed: u8,
     /// Whether a redundant row touches the joint, so that its forces are one choice of many.
     pub not_unique: bool,
+    /// How many `past` impulses are filled, and the step size they are for.
+    pub filled: u8,
+    pub step: f64,
+    /// Of the joint's whole mechanism: its energy account, and the substep that the error control would take next.
+    pub account: EnergyAccount,
+    pub substep: f64,
+    /// Impulses of the last accurate step.
+    pub impulse: [f64; MAX_ROWS],
+    /// Impulses of the position correction in the last accurate steps, the latest first; in loops and under bounded rows
+    /// the row velocities that curvature asked for.
+    pub past: [[f64; MAX_ROWS]; REMEMBERED],
     /// What the iterative method starts from.
     pub swept: Swept,
 }
@@ -303,11 +305,11 @@ pub(crate) struct JointMemory {
 /// Impulses of a joint's rows in the last step whose joints were swept.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Swept {
+    /// Its size; negative in contact, zero if there is nothing to start from.
+    pub step: f64,
     /// Of a step that touched nothing: those of the position and of the velocity stage. In contact: without contacts, and with.
     pub first: [f64; MAX_ROWS],
     pub second: [f64; MAX_ROWS],
-    /// Its size; negative in contact, zero if there is nothing to start from.
-    pub step: f64,
 }
 
 /// How a mechanism's system is set up: tested once for a graph, then kept.
@@ -327,18 +329,19 @@ pub(crate) struct EnergyAccount {
     pub largest_kinetic: f64,
 }
 
-/// A joint of a running world.
+/// A joint of a running world; laid out as [`crate::body::BodyState`] is.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub(crate) struct JointState {
-    pub name: String,
-    pub description: scene::Joint,
-    pub a: Option<BodyId>,
-    pub b: Option<BodyId>,
+    pub memory: JointMemory,
     pub model: JointModel,
     /// One per coordinate of the model.
-    pub drives: Vec<Drive>,
-    pub coupling: Option<Coupling>,
-    pub memory: JointMemory,
+    pub drives: Box<[Drive]>,
+    pub coupling: Option<Box<Coupling>>,
+    pub a: Option<BodyId>,
+    pub b: Option<BodyId>,
+    pub name: Arc<str>,
+    pub description: Arc<scene::Joint>,
     /// Where it stands in the scene it was built from, for error messages.
     pub scene_index: usize,
 }

@@ -6,6 +6,8 @@
 //! independent rows and zero on the dropped ones. It cannot fail: a row without a usable pivot is dropped and counted.
 //! Right-looking; the targets of all updates are a flat list made once, so that no index is searched in a step.
 
+mod threes;
+
 use super::BlockPattern;
 use super::kernels::{
     PanelKernel, UpdateKernel, fused_update_kernel, invert_dropping, panel_kernel, update_kernel, with_size,

@@ -105,7 +105,7 @@ pub(crate) fn panel_kernel(n: u8, m: u8) -> PanelKernel {
 }
 
 /// A pivot that is kept below this part of its reference is looked at again: others may do without its row.
-const WEAK: f64 = 1e-4;
+pub(super) const WEAK: f64 = 1e-4;
 
 /// Replaces the symmetric block `a` by its inverse on its independent rows, zero on the others: scalar LDLᵀ in which a pivot below
 /// `fraction` of its reference, or of the other sign, is dropped (its impulse is zero). Returns the mask of dropped rows.

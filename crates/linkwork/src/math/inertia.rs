@@ -6,12 +6,13 @@ use glam::{DMat3, DQuat, DVec3};
 
 /// Mass, centre of mass and principal inertia of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub(crate) struct MassProperties {
     pub mass: f64,
-    /// Centre of mass in the body frame.
-    pub center: DVec3,
     /// Principal moments about the centre of mass.
     pub moments: DVec3,
+    /// Centre of mass in the body frame.
+    pub center: DVec3,
     /// Body frame from principal axes.
     pub axes: DQuat,
 }

@@ -1,6 +1,7 @@
 //! Poses, twists, rotations and inertia.
 
 pub(crate) mod inertia;
+pub(crate) mod lanes;
 pub(crate) mod rotation;
 
 use glam::{DMat3, DQuat, DVec3};

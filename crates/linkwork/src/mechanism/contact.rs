@@ -18,7 +18,7 @@ use wide::f64x8;
 /// A motion that is left with less than this of its length after the others are taken out is one of them.
 const INDEPENDENT: f64 = 1e-7;
 /// Above this many free motions a mechanism is solved body by body.
-const MOST_MOTIONS: usize = 36;
+pub(super) const MOST_MOTIONS: usize = 36;
 /// Bodies of one row at most, for that.
 const MOST_SIDES: usize = 4;
 

@@ -13,6 +13,8 @@ mod controlled;
 mod doubling;
 mod energy;
 mod events;
+pub(crate) mod four;
+pub(crate) mod herd;
 pub(crate) mod iterative;
 mod last_resort;
 pub(crate) mod layout;

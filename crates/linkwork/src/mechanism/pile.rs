@@ -13,7 +13,7 @@ use glam::{DMat3, DVec3};
 use wide::{f64x4, f64x8};
 
 /// How far a body may turn in a step of a pile, rad; beyond, turns could not be told from each other.
-const SPIN_IN_PILE: f64 = 3.0;
+pub(super) const SPIN_IN_PILE: f64 = 3.0;
 /// Newton steps that close joints where the rows of the start do not.
 const MOST_PROJECTIONS: u32 = 10;
 /// Turn in one of them at most, rad.

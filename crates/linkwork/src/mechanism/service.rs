@@ -112,7 +112,7 @@ impl Mechanism {
             let finite =
                 self.pose[k].x.is_finite() && self.pose[k].q.is_finite() && self.u[k].iter().all(|e| e.is_finite());
             if !finite {
-                let name = world.bodies.at(self.layout.bodies[k] as usize).map_or("?", |b| b.name.as_str());
+                let name = world.bodies.at(self.layout.bodies[k] as usize).map_or("?", |b| &*b.name);
                 return Err(StepError::NotFinite { body: name.to_string() });
             }
         }

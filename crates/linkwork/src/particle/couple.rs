@@ -162,7 +162,7 @@ impl Undo {
         }
         for (slot, pushed) in self.bodies {
             if let Some(body) = world.bodies.at_mut(slot as usize) {
-                body.pushed = pushed;
+                body.pushed = pushed.map(Box::new);
             }
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn push(
     let systems = world.particles.iter().map(saved).collect();
     let mut undo = Undo { systems, bodies: Vec::new(), expected: Vec::new(), h };
     for (slot, body) in world.bodies.iter().filter(|(_, b)| b.is_dynamic()) {
-        undo.bodies.push((slot.slot() as u32, body.pushed));
+        undo.bodies.push((slot.slot() as u32, body.pushed.as_deref().copied()));
     }
     let mut systems = std::mem::take(&mut world.particles);
     let of_last = if learned.is_none() { Some(Holding::last(world)) } else { None };
@@ -206,7 +206,7 @@ pub(crate) fn push(
     }
     // the memory of every body that may be touched: what it felt and how it moved before
     for (_, body) in world.bodies.iter_mut().filter(|(_, b)| b.is_dynamic()) {
-        body.pushed = Some(Pushed { v: body.v, w: body.w, span: h, ..Pushed::default() });
+        body.pushed = Some(Box::new(Pushed { v: body.v, w: body.w, span: h, ..Pushed::default() }));
     }
     for &(slot, linear, angular) in world.particles.iter().flat_map(|s| &s.given) {
         let Some(body) = world.bodies.at_mut(slot as usize) else { continue };
@@ -319,7 +319,7 @@ impl<'a> Answers<'a> {
             }
         };
         let ahead = 0.5 * self.h + body.lag;
-        let known = body.pushed.map(|p| ((body.v - p.v) / p.span, (body.w - p.w) / p.span));
+        let known = body.pushed.as_ref().map(|p| ((body.v - p.v) / p.span, (body.w - p.w) / p.span));
         let smooth = known.filter(|(a, b)| a.length() < FASTEST && b.length() < FASTEST);
         let (a, b) = smooth.unwrap_or(free);
         let guess = (body.v + a * ahead, body.w + b * ahead);
@@ -644,7 +644,7 @@ mod tests {
         step(&mut world, &mut scratch, &params).unwrap();
         let state = |w: &World| {
             let body = w.bodies.at(0).unwrap();
-            (w.state_hash(), body.pushed, w.particles[0].given.clone(), w.particles[0].system.time())
+            (w.state_hash(), body.pushed.clone(), w.particles[0].given.clone(), w.particles[0].system.time())
         };
         let before = state(&world);
         let undo = push(&mut world, scratch.mechanisms_mut(), params.dt, None).unwrap();

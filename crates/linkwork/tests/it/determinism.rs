@@ -35,8 +35,9 @@ const GOLDEN: &[Golden] = &[
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xc1fe4ba8f2e13bef),
     ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x82f02805f447e7ee),
-    ("skeletons", &[("skeletons", 2.0)], 0x8a1c0f18af51754c),
+    ("skeletons", &[("skeletons", 2.0)], 0x80a1225686af1376),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {
@@ -178,7 +179,7 @@ fn herd(scene: &Scene, count: usize, apart: DVec3) -> Scene {
 fn piles_and_stacks_do_not_notice_that_working_memory_is_thrown_away() {
     let net = &[("meshes", 5.0), ("boxes", 2.0)][..];
     for (name, settings, steps) in
-        [("rings", &[("rings", 50.0)][..], 60), ("pyramid", &[("base", 8.0)], 60), ("net", net, 90)]
+        [("rings", &[("rings", 56.0), ("poles", 2.0)][..], 60), ("pyramid", &[("base", 8.0)], 60), ("net", net, 90)]
     {
         let scene = registered(name, settings);
         let mut run = Run::new(&scene, scene.step.dt);

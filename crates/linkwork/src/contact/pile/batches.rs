@@ -3,6 +3,7 @@
 use super::lanes::{Against, Pair, Vector, dot, in_lanes, with_fourth};
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, STEADY, Wide};
 use crate::collide::Manifold;
+use crate::math::lanes::cross;
 use glam::DVec3;
 use wide::f64x4;
 
@@ -289,6 +290,11 @@ impl Batches {
         self.each_impulse(|_, point| point.total, visit);
     }
 
+    /// Whether there is an overlap to be pushed out, by now.
+    pub fn overlap(&self) -> bool {
+        self.points[..self.used].iter().any(|p| p.now.simd_lt(f64x4::splat(-DEAD_BAND)).any())
+    }
+
     fn points_in_use(&mut self) -> &mut [Point] {
         &mut self.points[..self.used]
     }
@@ -456,11 +462,6 @@ impl Placed {
         let turn = cross(lever, d);
         self.whitening.map(|column| dot(&column, &turn) * sign)
     }
-}
-
-#[inline(always)]
-fn cross(a: &Vector, b: &Vector) -> Vector {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// Two directions across a unit vector (Duff et al. 2017, *Building an orthonormal basis, revisited*).

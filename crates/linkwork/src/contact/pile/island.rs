@@ -5,8 +5,9 @@ use super::task::Tasks;
 use crate::collide::Manifold;
 use crate::contact::free::Free;
 use crate::contact::members::Members;
-use crate::contact::{Attempt, ContactReport, Contacts, Island, NONE};
+use crate::contact::{Attempt, ContactReport, Contacts, Island};
 use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use crate::parallel::{MANY, for_each};
 use crate::params::{ContactSolver, Method, StepParams};
 use crate::scene::BodyKind;
@@ -41,12 +42,54 @@ pub(in crate::contact) enum Plan {
     Wait,
 }
 
+/// What is in an island, as far as it tells whether that is a pile.
+#[derive(Clone, Copy)]
+pub(super) struct Census {
+    units: usize,
+    bodies: usize,
+    freedoms: usize,
+    lightest: f64,
+    heaviest: f64,
+    /// Whether there are mechanisms of so few freedoms that what pushes a body moves all of them.
+    pub machines: bool,
+}
+
+impl Default for Census {
+    fn default() -> Self {
+        Census { units: 0, bodies: 0, freedoms: 0, lightest: f64::INFINITY, heaviest: 0.0, machines: false }
+    }
+}
+
+impl Census {
+    /// Adds a mechanism or a body without joints.
+    pub fn add_bodies(&mut self, slots: &[u32], freedoms: usize, world: &Seen) {
+        self.units += 1;
+        self.bodies += slots.len();
+        self.freedoms += freedoms;
+        for &slot in slots {
+            let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
+            (self.lightest, self.heaviest) = (self.lightest.min(mass), self.heaviest.max(mass));
+        }
+    }
+
+    /// Whether light bodies are held tightly: these feel what they bear, not what they weigh.
+    pub fn is_tight(&self) -> bool {
+        self.freedoms < TIGHT * self.bodies && self.heaviest > MOST_RATIO * self.lightest
+    }
+
+    pub fn is_pile(&self) -> bool {
+        let many = self.units >= PILE_UNITS && self.freedoms > PILE_FREEDOMS || self.freedoms > LARGE;
+        many && !self.machines
+    }
+}
+
 impl Contacts {
     /// Plans what is done with each island.
     pub fn plan(
         &mut self,
         world: &mut World,
         mechanisms: &[Mechanism],
+        herds: &Herds,
         free: &[u32],
         params: &StepParams,
         (halvings, left): (u32, u32),
@@ -54,12 +97,12 @@ impl Contacts {
         self.solver = params.contact;
         for k in 0..self.count {
             let island = &self.islands[k];
-            let plan = if island.asleep || !self.may_be_pile(island, &world.seen(), mechanisms, params) {
+            let plan = if island.asleep || !self.may_be_pile(island, &world.seen(), mechanisms, herds, params) {
                 Plan::Solve
-            } else if !params.shock_propagation && self.is_calm(island, world, mechanisms, free) {
+            } else if !params.shock_propagation && self.is_calm(island, world, herds, free) {
                 Plan::Calm
             } else {
-                let lowest = island.lowest_slot(mechanisms, free);
+                let lowest = island.lowest_slot(herds, free);
                 match lowest.is_some_and(|slot| left > 0 && world.resting.hurries(slot, halvings)) {
                     true => Plan::Wait,
                     false => Plan::Sweep,
@@ -75,15 +118,21 @@ impl Contacts {
     }
 
     /// Whether an island may be a pile, by what is known before its mechanisms are gathered.
-    fn may_be_pile(&self, island: &Island, world: &Seen, mechanisms: &[Mechanism], params: &StepParams) -> bool {
-        let bodies: usize = island.mechanisms.iter().map(|&m| mechanisms[m as usize].movable_bodies().len()).sum();
+    fn may_be_pile(
+        &self,
+        island: &Island,
+        world: &Seen,
+        mechanisms: &[Mechanism],
+        herds: &Herds,
+        params: &StepParams,
+    ) -> bool {
         let alone = island.mechanisms.is_empty() && !params.shock_propagation;
-        if alone || 6 * (bodies + island.free.len()) <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
+        if alone || 6 * island.body_count(herds) <= PILE_FREEDOMS || self.solver != ContactSolver::Newton {
             return false;
         }
         let jointed = |m: &u32| {
             let direct = params.method == Method::Direct && !self.carried[*m as usize];
-            direct && mechanisms[*m as usize].can_pile()
+            direct && (herds.of(*m).is_some() || mechanisms[*m as usize].can_pile())
         };
         let free = |k: &u32| !self.carried[self.mechanism_count + *k as usize];
         let plain = |m: &u32| is_plain(world, *m, params.dt);
@@ -99,38 +148,31 @@ impl Contacts {
         island: &mut Island,
         world: &Seen,
         mechanisms: &mut Members,
+        herds: &Herds,
         free: &[u32],
         h: f64,
     ) -> bool {
-        let bodies = mechanisms.bodies() + island.free.len();
+        let many = island.body_count(herds) > MANY;
         let mechanisms = &mut mechanisms.list;
-        let jointed = mechanisms.iter().flat_map(|m| m.movable_bodies());
-        let (mut lightest, mut heaviest) = (f64::INFINITY, 0.0_f64);
-        for &slot in jointed.chain(island.free.iter().map(|&k| &free[k as usize])) {
-            let mass = world.bodies.at(slot as usize).map_or(1.0, |b| b.mass.mass);
-            (lightest, heaviest) = (lightest.min(mass), heaviest.max(mass));
+        let mut census = Census::default();
+        for &k in &island.free {
+            census.add_bodies(&[free[k as usize]], 6, world);
         }
-        let units = island.mechanisms.len() + island.free.len();
-        let mut freedoms = 6 * island.free.len();
-        for_each(mechanisms, bodies > MANY, |_, mechanism| mechanism.begin_contact(h));
+        for_each(mechanisms, many, |_, mechanism| mechanism.begin_contact(h));
         for mechanism in mechanisms.iter() {
-            freedoms += mechanism.count_freedoms();
-            if mechanism.is_machine() {
-                return false;
-            }
+            census.add_bodies(mechanism.movable_bodies(), mechanism.count_freedoms(), world);
+            census.machines |= mechanism.is_machine();
         }
-        // light bodies that are held tightly feel what they bear, not what they weigh
-        island.tight = freedoms < TIGHT * bodies && heaviest > MOST_RATIO * lightest;
-        units >= PILE_UNITS && freedoms > PILE_FREEDOMS || freedoms > LARGE
+        island.tight = census.is_tight();
+        census.is_pile()
     }
 
     /// Whether an island is so small and slow that Newton's method is worth a try: it brings to rest what sweeps rock.
-    fn is_calm(&self, island: &Island, world: &mut World, mechanisms: &[Mechanism], free: &[u32]) -> bool {
-        let mut slots = island.slots(mechanisms, free);
-        let bodies = slots.clone().count();
+    fn is_calm(&self, island: &Island, world: &mut World, herds: &Herds, free: &[u32]) -> bool {
+        let (mut slots, bodies) = (island.slots(herds, free), island.body_count(herds));
         let Some((_, speed)) = CALM.iter().find(|(most, _)| bodies <= *most) else { return false };
         let slow = |slot: u32| self.placed[slot as usize].v.length() < *speed;
-        slots.all(slow) && island.lowest_slot(mechanisms, free).is_some_and(|slot| !world.resting.is_restless(slot))
+        slots.all(slow) && island.lowest_slot(herds, free).is_some_and(|slot| !world.resting.is_restless(slot))
     }
 
     /// Advances islands that may be piles, several at once; those that need a smaller step are left and are `late`. Returns
@@ -141,6 +183,7 @@ impl Contacts {
         fresh: bool,
         world: &mut World,
         mechanisms: &mut [Mechanism],
+        herds: &Herds,
         free: &[u32],
         params: &StepParams,
         (halvings, may_halve): (u32, bool),
@@ -151,8 +194,8 @@ impl Contacts {
         if piles.is_empty() {
             return others;
         }
-        let tasks = Tasks { world: world.seen(), free, params, fresh, may_halve };
-        self.work_on(piles, mechanisms, |contacts, island, members| tasks.run(contacts, island, members));
+        let tasks = Tasks { world: world.seen(), free, herds, params, fresh, may_halve };
+        self.work_on(piles, mechanisms, herds, |contacts, island, members| tasks.run(contacts, island, members));
         for &k in piles {
             let mut island = self.lend(k);
             report.add(&island.report, island.outcome == Attempt::Advanced);
@@ -163,7 +206,8 @@ impl Contacts {
                 Attempt::Advanced => {
                     self.advances.append(&mut island.advances);
                     self.take_manifolds(&mut island, world);
-                    if let Some(slot) = island.lowest_slot(mechanisms, free) {
+                    island.herded.iter().for_each(|&m| self.herded[m as usize] = true);
+                    if let Some(slot) = island.lowest_slot(herds, free) {
                         world.resting.note_pace(slot, halvings);
                     }
                 }
@@ -171,24 +215,6 @@ impl Contacts {
             self.give_back(k, island);
         }
         others
-    }
-
-    /// Gives every body of an island its number among them.
-    pub(super) fn number_bodies(island: &mut Island, mechanisms: &Members) {
-        let mut count = 0;
-        island.first.clear();
-        for mechanism in &mechanisms.list {
-            island.first.push(count);
-            count += mechanism.movable_bodies().len() as u32;
-        }
-        island.first.extend((count..).take(island.free.len()));
-    }
-
-    /// The number of a body in its pile; `None` if nothing there moves it.
-    pub(super) fn body_in_pile(&self, island: &Island, slot: u32) -> Option<u32> {
-        let unit = self.unit[slot as usize];
-        let local = if (unit as usize) < self.mechanism_count { self.local[slot as usize] } else { 0 };
-        (unit != NONE).then(|| island.first[self.place_in(island, unit)] + local)
     }
 }
 

@@ -5,7 +5,11 @@
 
 use super::lanes::{gather, scatter_one};
 use super::{NOBODY, Wide, narrow, widen};
+use crate::mechanism::four::{Four as Herded, Member};
+use crate::mechanism::herd::Herds;
 use crate::mechanism::{Hat, Mechanism};
+use crate::parallel::for_each;
+use crate::world::Seen;
 use wide::f64x4;
 
 /// Up to four mechanisms that are laid out alike.
@@ -38,6 +42,9 @@ pub(super) struct Single {
 #[derive(Default)]
 pub(super) struct Joints {
     added: Vec<(u32, u32)>,
+    /// Mechanisms of herds, and how many of these places are in use.
+    herded: Vec<Herded>,
+    used: usize,
     fours: Vec<Four>,
     singles: Vec<Single>,
     lanes: Vec<f64x4>,
@@ -52,10 +59,42 @@ pub(super) struct Joints {
 impl Joints {
     pub fn clear(&mut self) {
         self.added.clear();
+        self.used = 0;
         self.fours.clear();
         self.singles.clear();
         self.lanes.clear();
         self.single_totals.clear();
+    }
+
+    /// Takes up to four members of a herd.
+    pub fn add_herded(&mut self, herd: u32, members: &[Member]) {
+        if self.used == self.herded.len() {
+            self.herded.push(Herded::default());
+        }
+        self.herded[self.used].take(herd, members);
+        self.used += 1;
+    }
+
+    /// Begins their step; keeps those that are of the simple kind just now.
+    pub fn begin_herded(&mut self, herds: &Herds, world: &Seen, many: bool) {
+        for_each(self.herded_mut(), many, |_, four| four.begin(herds.herd_of(four), world));
+        let mut kept = 0;
+        for k in 0..self.used {
+            if self.herded[k].is_simple() {
+                self.herded.swap(kept, k);
+                kept += 1;
+            }
+        }
+        self.used = kept;
+    }
+
+    /// Mechanisms of herds.
+    pub fn herded(&self) -> &[Herded] {
+        &self.herded[..self.used]
+    }
+
+    pub fn herded_mut(&mut self) -> &mut [Herded] {
+        &mut self.herded[..self.used]
     }
 
     pub fn add(&mut self, mechanism: u32, first_body: u32) {
@@ -119,7 +158,14 @@ impl Joints {
     }
 
     /// Brings velocities back to the joints.
-    pub fn project(&mut self, mechanisms: &mut [&mut Mechanism], u: &mut [Wide]) {
+    pub fn project(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, u: &mut [Wide]) {
+        for four in &mut self.herded[..self.used] {
+            let read = |u: &[Wide], members: &[Member; 4], b: usize| gather(u, &places(members, b));
+            let write = |u: &mut [Wide], members: &[Member], b: usize, lanes: &[f64x4; 6]| {
+                scatter_one(u, &places(members, b), lanes);
+            };
+            four.project(herds.herd_of(four), u, read, write);
+        }
         for k in 0..self.fours.len() {
             self.project_four(k, mechanisms, u);
         }
@@ -163,6 +209,7 @@ impl Joints {
 
     /// Remembers the impulses so far.
     pub fn mark(&mut self) {
+        self.herded_mut().iter_mut().for_each(Herded::mark);
         self.marked.clear();
         for four in &self.fours {
             self.marked.extend_from_slice(&self.lanes[four.totals()]);
@@ -172,6 +219,7 @@ impl Joints {
 
     /// Gives what was given since then some times more.
     pub fn repeat(&mut self, times: f64) {
+        self.herded_mut().iter_mut().for_each(|four| four.repeat(times));
         let (Joints { fours, lanes, marked, .. }, many) = (&mut *self, f64x4::splat(times));
         let mut marked = marked.iter();
         for four in fours {
@@ -198,4 +246,10 @@ impl Joints {
             visit(single.mechanism, single.first_body, &self.single_totals[single.total as usize..]);
         }
     }
+}
+
+/// Where the `b`-th bodies of members are in the pile.
+#[inline(always)]
+pub(super) fn places(members: &[Member], b: usize) -> [u32; 4] {
+    std::array::from_fn(|l| members.get(l).map_or(NOBODY, |m| m.first_body + b as u32))
 }

@@ -1,11 +1,10 @@
 //! Four pairs of bodies in lanes.
 
 use super::Wide;
+pub(in crate::contact) use crate::math::lanes::Vector;
+pub(super) use crate::math::lanes::dot;
 use glam::DVec3;
 use wide::f64x4;
-
-/// Three numbers of four things.
-pub(in crate::contact) type Vector = [f64x4; 3];
 
 /// Hat coordinates of both bodies of four pairs.
 type Lanes = [[f64x4; 6]; 2];
@@ -112,11 +111,6 @@ impl Against {
 #[inline(always)]
 pub(super) fn with_fourth(v: DVec3, fourth: f64) -> [f64; 4] {
     [v.x, v.y, v.z, fourth]
-}
-
-#[inline(always)]
-pub(super) fn dot(a: &Vector, b: &Vector) -> f64x4 {
-    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
 }
 
 fn first_half(w: &Wide) -> [f64; 4] {

@@ -9,7 +9,8 @@
 //! repeat  friction and normals, without push-out;  joints
 //! ```
 //!
-//! where s = gap + Ĝ D. So push-out moves poses and leaves no velocity, and the step goes on from velocities that are at rest with
+//! where s = gap + Ĝ D. In short substeps in which nothing overlaps the second stage comes before the move and
+//! the first is left out. Push-out moves poses and leaves no velocity, and the step goes on from velocities that are at rest with
 //! each other. Bodies move by D once, in [`crate::contact::Contacts`]; the joints of mechanisms are closed there exactly.
 //! Substeps converge faster than as many sweeps at one step would, because every one of them starts from what the others
 //! have moved (Macklin et al. 2019, *Small steps in physics simulation*); contact.md, section 3, has what was measured.
@@ -25,15 +26,21 @@ mod task;
 mod through;
 
 use crate::collide::Manifold;
+use crate::mechanism::four::{Four, Member};
+use crate::mechanism::herd::Herds;
 use crate::mechanism::pile::more_kick;
 use crate::mechanism::{Hat, Mechanism};
+use crate::parallel::for_each;
+use crate::world::Seen;
 pub(super) use batches::{Batches, Point};
 use glam::{DMat3, DVec3};
 pub(super) use island::{Plan, drift_at, drifts};
-use joints::Joints;
+use joints::{Joints, places};
 pub(super) use lanes::Against;
+use lanes::gather;
 pub(super) use task::{PointImpulse, Spare};
 use through::Throughs;
+use wide::f64x4;
 
 /// Substeps of a step, and sweeps of one stage at most.
 #[derive(Clone, Copy)]
@@ -59,6 +66,8 @@ const COARSEST: f64 = 3e-6;
 /// What a sweep leaves of what the one before has left, from which on another is not worth it below the coarsest tolerance: the next
 /// substep goes on from there.
 const SLOW: f64 = 0.9;
+/// Substeps up to which one stage is enough where nothing overlaps, s. In longer ones heaps slip more often with it (docs/method.md).
+const LONGEST_SINGLE: f64 = 2.5e-3;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
 const DEAD_BAND: f64 = 1e-4;
 /// Part of an overlap that one substep takes out, and how far a step pushes at most, m. A corner that is pushed out turns the
@@ -176,15 +185,47 @@ impl Pile {
         self.bounded.clear();
     }
 
-    /// Adds a body with its velocity before and after the kick of the whole step, the lag of the former, and whether what pushed it
-    /// in the last step still presses; returns its number.
-    pub fn add_body(&mut self, frame: Frame, (before, kicked): (&Hat, &Hat), lag: (f64, bool)) -> u32 {
-        self.frames.push(frame);
-        self.u.push(widen(before));
-        self.kick.push(change(before, kicked));
-        self.lags.push(lag);
-        self.way.push([0.0; 8]);
-        self.frames.len() as u32 - 1
+    /// Makes room for bodies; each must be set.
+    pub fn make_room(&mut self, bodies: usize) {
+        self.frames.resize(bodies, Frame::NOTHING);
+        self.u.resize(bodies, [0.0; 8]);
+        self.kick.resize(bodies, [0.0; 8]);
+        self.lags.resize(bodies, (0.0, false));
+        self.way.clear();
+        self.way.resize(bodies, [0.0; 8]);
+    }
+
+    /// Sets a body with its velocity before and after the kick of the whole step, the lag of the former, and whether what pushed it
+    /// in the last step still presses.
+    pub fn set_body(&mut self, body: u32, frame: Frame, (before, kicked): (&Hat, &Hat), lag: (f64, bool)) {
+        let body = body as usize;
+        (self.frames[body], self.lags[body]) = (frame, lag);
+        (self.u[body], self.kick[body]) = (widen(before), change(before, kicked));
+    }
+
+    /// Takes up to four members of a herd.
+    pub fn add_herded(&mut self, herd: u32, members: &[Member]) {
+        self.joints.add_herded(herd, members);
+    }
+
+    /// Begins the step of all members of herds; keeps those that are of the simple kind just now.
+    pub fn begin_herded(&mut self, herds: &Herds, world: &Seen, many: bool) {
+        self.joints.begin_herded(herds, world, many);
+    }
+
+    /// Sets the bodies of all members of herds, kicked for a step of `h`; `presses` tells by their places what still presses.
+    pub fn set_herded_bodies(&mut self, h: f64, presses: &[bool]) {
+        let mut joints = std::mem::take(&mut self.joints);
+        for four in joints.herded_mut() {
+            four.kick(h);
+            let members = four.members();
+            four.each_body(|lane, b, (x, whitening, inv_sqrt_mass), before, kicked| {
+                let (member, frame) = (&members[lane], Frame { x, whitening, inv_sqrt_mass });
+                let lag = (four.lag(lane), presses[member.place as usize]);
+                self.set_body(member.first_body + b as u32, frame, (&before, &kicked), lag);
+            });
+        }
+        self.joints = joints;
     }
 
     /// Adds the joints of a mechanism, by its place among those of the pile, whose bodies begin at `first`.
@@ -257,7 +298,7 @@ impl Pile {
     }
 
     /// Advances all velocities over a step of `h`; `mechanisms` are those of the pile. `shocks` if these are to be propagated.
-    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], h: f64, shocks: bool) -> Outcome {
+    pub fn solve(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, h: f64, shocks: bool) -> Outcome {
         let n = f64::from(self.effort.substeps);
         let h_s = h / n;
         let mut outcome = Outcome::default();
@@ -302,25 +343,33 @@ impl Pile {
             self.batches.start(&mut self.u, &self.way, elapsed);
             self.through.start(&mut self.u, &self.way, elapsed);
             self.start_bounded();
-            self.joints.project(mechanisms, &mut self.u);
-            let (pushes, pushed) = self.stage(mechanisms, h_s, true);
+            self.joints.project(mechanisms, herds, &mut self.u);
+            // with nothing to push out both stages would aim at the same: one is enough, and bodies go as friction lets them; but what is
+            // seen through is not swept well with friction before its normals are (a chain of 400 links did not fall)
+            let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.batches.overlap();
+            let most = self.effort.sweeps * if pushes_out { 1 } else { 2 };
+            let (pushes, pushed) = self.stage(mechanisms, herds, h_s, pushes_out, most);
             if shocks {
-                self.propagate_shocks(mechanisms);
+                self.propagate_shocks(mechanisms, herds);
             }
             for (way, u) in self.way.iter_mut().zip(&self.u) {
                 (0..8).for_each(|s| way[s] += h_s * u[s]);
             }
             self.through.go(h_s);
-            let (sweeps, residual) = self.stage(mechanisms, h_s, false);
+            let (sweeps, residual) = match pushes_out {
+                true => self.stage(mechanisms, herds, h_s, false, most),
+                false => (0, pushed),
+            };
             if shocks {
-                self.propagate_shocks(mechanisms);
+                self.propagate_shocks(mechanisms, herds);
             }
             outcome.sweeps += pushes + sweeps;
             outcome.residual = residual;
             self.batches.end(1.0);
             self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
-            let is_steady = may_repeat && (pushes, sweeps) == (1, 1) && pushed.max(residual) * h_s < STEADY;
+            let is_steady =
+                may_repeat && (pushes, sweeps) == (1, u32::from(pushes_out)) && pushed.max(residual) * h_s < STEADY;
             let left = f64::from(self.effort.substeps - 1 - substep);
             if is_steady && was_steady && self.would_go_on(elapsed + h_s, left * h_s) {
                 self.repeat(left, h_s);
@@ -362,8 +411,15 @@ impl Pile {
         self.bounded.iter_mut().for_each(|b| b.total += times * b.impulse);
     }
 
-    /// Sweeps until nothing moves; returns how often, and how far the last sweep moved anything, m/s.
-    fn stage(&mut self, mechanisms: &mut [&mut Mechanism], h_s: f64, biased: bool) -> (u32, f64) {
+    /// Sweeps until nothing moves, or as often as that; returns how often, and how far the last sweep moved anything, m/s.
+    fn stage(
+        &mut self,
+        mechanisms: &mut [&mut Mechanism],
+        herds: &Herds,
+        h_s: f64,
+        biased: bool,
+        most: u32,
+    ) -> (u32, f64) {
         let (mut sweeps, mut last) = (0, f64::INFINITY);
         let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
         self.batches.aim(h_s, biased, fastest);
@@ -372,10 +428,10 @@ impl Pile {
             let mut moved = self.sweep_bounded();
             moved = moved.max(self.batches.sweep(&mut self.u, !biased));
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
-            self.joints.project(mechanisms, &mut self.u);
+            self.joints.project(mechanisms, herds, &mut self.u);
             sweeps += 1;
             let is_slow = moved * h_s < COARSEST && moved > SLOW * last;
-            if sweeps >= self.effort.sweeps || moved * h_s < self.tolerance || is_slow {
+            if sweeps >= most || moved * h_s < self.tolerance || is_slow {
                 return (sweeps, moved);
             }
             last = moved;
@@ -443,6 +499,32 @@ impl Pile {
     pub fn each_impulse(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
         self.batches.each_total(&mut visit);
         self.through.each_total(visit);
+    }
+
+    /// Members of herds, four at a time.
+    pub fn fours(&self) -> &[Four] {
+        self.joints.herded()
+    }
+
+    /// Finds where the members of herds go, and notes by their places how their joints were closed, if they were.
+    pub fn predict_herded(&mut self, herds: &Herds, h: f64, tolerance: f64, many: bool, closings: &mut [Option<u32>]) {
+        let (way, share) = (&self.way, f64x4::splat(1.0 / h));
+        let mean = |members: &[Member; 4], b: usize| gather(way, &places(members, b)).map(|d| d * share);
+        for_each(self.joints.herded_mut(), many, |_, four| four.predict(herds.herd_of(four), h, tolerance, mean));
+        for four in self.joints.herded() {
+            four.members().iter().zip(four.closed()).for_each(|(m, closed)| closings[m.place as usize] = *closed);
+        }
+    }
+
+    /// Moves the members of herds to where they go; `pushed` tells by their places what a contact pushed.
+    pub fn finish_herded(&mut self, herds: &Herds, h: f64, pushed: &[bool], many: bool) {
+        let (u, substep) = (&self.u, self.substep(h));
+        let end = |members: &[Member; 4], b: usize| gather(u, &places(members, b));
+        for_each(self.joints.herded_mut(), many, |_, four| {
+            let mut touched = [true; 4];
+            four.members().iter().zip(&mut touched).for_each(|(m, touched)| *touched = pushed[m.place as usize]);
+            four.finish(herds.herd_of(four), h, substep, touched, end);
+        });
     }
 
     /// A substep of a step of `h`, s.

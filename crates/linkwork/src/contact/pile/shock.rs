@@ -9,6 +9,7 @@ use super::batches::Batches;
 use super::lanes::{dot, scatter};
 use super::{NOBODY, Pile, Wide};
 use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use wide::f64x4;
 
 /// The level of a body that nothing leads to from the ground.
@@ -64,13 +65,13 @@ impl Levels {
 
 impl Pile {
     /// Passes shocks up through the pile, towards the velocities that the last stage aimed at.
-    pub(super) fn propagate_shocks(&mut self, mechanisms: &mut [&mut Mechanism]) {
+    pub(super) fn propagate_shocks(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds) {
         self.levels.find(self.u.len(), &self.batches);
         for level in 1..=self.levels.highest {
             for _ in 0..SWEEPS {
                 self.batches.push_level(&mut self.u, &self.levels, level);
             }
-            self.joints.project(mechanisms, &mut self.u);
+            self.joints.project(mechanisms, herds, &mut self.u);
         }
     }
 }

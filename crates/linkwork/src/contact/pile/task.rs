@@ -1,7 +1,7 @@
 //! The step of one pile, from the world's state to its end in working memory. All of it is done at once: a pile's memory is near
 //! then, while that of all piles would be fetched again for every stage.
 
-use super::island::{drift_at, drifts};
+use super::island::{Census, drift_at, drifts};
 use super::{Frame, Pile};
 use crate::collide::{Looker, Manifold};
 use crate::contact::free::{Free, predict_all};
@@ -9,6 +9,8 @@ use crate::contact::members::Members;
 use crate::contact::{Attempt, ContactReport, Contacts, Island, NONE, motion_by_user};
 use crate::joint::Motion;
 use crate::math::Placed;
+use crate::mechanism::four::Member;
+use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Hat, Mechanism};
 use crate::parallel::{MANY, for_each};
 use crate::params::StepParams;
@@ -44,7 +46,25 @@ struct Work {
     pile: Pile,
     looker: Looker,
     hats: Vec<Hat>,
-    motions: Vec<Motion>,
+    goings: Vec<Going>,
+    /// By slot: the number of a body in the pile; of others it means nothing.
+    numbers: Vec<u32>,
+    /// Of every mechanism: which four of a herd it is in, and its lane there. The others are advanced by themselves.
+    lanes: Vec<Option<(u32, u32)>>,
+}
+
+/// How a body goes: its motion, and how fast it moves and turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Going {
+    motion: Motion,
+    speed: f64,
+    spin: f64,
+}
+
+impl Going {
+    fn new(motion: Motion) -> Going {
+        Going { motion, speed: motion.v.length(), spin: motion.w.length() }
+    }
 }
 
 /// Working memory for as many piles as are solved at once.
@@ -65,6 +85,7 @@ impl Spare {
 pub(super) struct Tasks<'a> {
     pub world: Seen<'a>,
     pub free: &'a [u32],
+    pub herds: &'a Herds,
     pub params: &'a StepParams,
     /// Whether mechanisms must be gathered.
     pub fresh: bool,
@@ -74,46 +95,161 @@ pub(super) struct Tasks<'a> {
 impl Tasks<'_> {
     /// Advances an island in working memory if it is a pile.
     pub fn run(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members) {
-        let Tasks { world, params, .. } = *self;
-        let h = params.dt;
-        let many = mechanisms.bodies() + island.free.len() > MANY;
-        if self.fresh {
-            for_each(&mut mechanisms.list, many, |_, m| m.gather_in_turn(&world, params));
-        }
+        let mut work = contacts.spare.take();
         island.states.clear();
         island.report = ContactReport::default();
         // what Newton's method has been tried on is one
-        if self.fresh && !contacts.is_pile(island, &world, mechanisms, self.free, h) {
-            island.outcome = Attempt::NeedsNewton;
-            return;
-        }
-        let mut work = contacts.spare.take();
-        Contacts::number_bodies(island, mechanisms);
-        find_presses(contacts, island, &world);
-        self.kick(island, mechanisms);
-        self.solve(contacts, island, mechanisms, &mut work);
-        let closed = self.predict(island, mechanisms, &mut work);
-        let Work { looker, motions, .. } = &mut work;
-        find_motions(island, mechanisms, motions);
-        let view = View { contacts, world, mechanisms, island, motions };
-        let too_deep = self.may_halve && (!closed || view.ends_too_deep(looker, h));
-        let thrown = if self.may_halve && !too_deep { view.find_thrown(h) } else { Vec::new() };
-        island.outcome = match too_deep || contacts.meets_beyond_reach(island, &world, mechanisms, thrown, h) {
-            true => Attempt::NeedsSmallerStep,
-            false => Attempt::Advanced,
+        island.outcome = match self.begin(island, mechanisms, &mut work) {
+            true => self.advance(contacts, island, mechanisms, &mut work),
+            false => Attempt::NeedsNewton,
         };
-        if island.outcome == Attempt::Advanced {
-            self.finish(contacts, island, mechanisms, &work.pile);
-        }
         contacts.spare.give_back(work);
     }
 
-    /// Kicks all bodies.
-    fn kick(&self, island: &mut Island, mechanisms: &mut Members) {
+    /// Gathers mechanisms, if they are not, and begins their step; returns whether the island is a pile.
+    fn begin(&self, island: &mut Island, mechanisms: &mut Members, work: &mut Work) -> bool {
+        let Tasks { world, params, herds, .. } = *self;
+        work.pile.clear();
+        work.lanes.clear();
+        work.lanes.resize(mechanisms.list.len(), None);
+        self.number_bodies(island, &mut work.numbers);
+        if !self.fresh {
+            return true;
+        }
+        if !params.shock_propagation {
+            self.form_fours(island, work);
+        }
+        self.begin_others(island, mechanisms, &work.lanes, |_| true);
+        let mut census = Census::default();
+        island.free.iter().for_each(|&k| census.add_bodies(&[self.free[k as usize]], 6, &world));
+        for ((mechanism, &number), lane) in mechanisms.list.iter().zip(&island.mechanisms).zip(&work.lanes) {
+            let (freedoms, machine) = match lane {
+                Some((four, _)) => {
+                    // none of its rows is redundant
+                    let herd = herds.herd_of(&work.pile.fours()[*four as usize]);
+                    (herd.freedoms(), herd.is_of_machines())
+                }
+                None => (mechanism.count_freedoms(), mechanism.is_machine()),
+            };
+            census.add_bodies(herds.bodies_of(number), freedoms, &world);
+            census.machines |= machine;
+        }
+        island.tight = census.is_tight();
+        let is_pile = census.is_pile();
+        if !is_pile || island.tight {
+            // each by itself after all
+            work.pile.clear();
+            let lanes = std::mem::replace(&mut work.lanes, vec![None; mechanisms.list.len()]);
+            self.begin_others(island, mechanisms, &work.lanes, |place| lanes[place].is_some());
+        }
+        is_pile
+    }
+
+    /// Gathers those of the mechanisms that are in no four and are asked for, and begins their step.
+    fn begin_others(
+        &self,
+        island: &Island,
+        mechanisms: &mut Members,
+        lanes: &[Option<(u32, u32)>],
+        asked: impl Fn(usize) -> bool + Sync + Send,
+    ) {
+        for_each(&mut mechanisms.list, self.bodies(island) > MANY, |place, mechanism| {
+            if lanes[place].is_none() && asked(place) {
+                mechanism.gather_in_turn(&self.world, self.params);
+                mechanism.begin_contact(self.params.dt);
+            }
+        });
+    }
+
+    /// Gives every body of an island its number among them.
+    fn number_bodies(&self, island: &mut Island, numbers: &mut Vec<u32>) {
+        let mut count = 0;
+        island.first.clear();
+        numbers.resize(self.world.bodies.slots(), 0);
+        let mut number_all = |slots: &[u32]| {
+            island.first.push(count);
+            for &slot in slots {
+                numbers[slot as usize] = count;
+                count += 1;
+            }
+            count
+        };
+        island.jointed = 0;
+        for &number in &island.mechanisms {
+            island.jointed = number_all(self.herds.bodies_of(number)) as usize;
+        }
+        for &k in &island.free {
+            number_all(&[self.free[k as usize]]);
+        }
+    }
+
+    fn bodies(&self, island: &Island) -> usize {
+        island.jointed + island.free.len()
+    }
+
+    /// Puts members of one herd that follow each other together, four at most. One that stands alone, and those that are not of the
+    /// simple kind just now, are advanced by themselves.
+    fn form_fours(&self, island: &Island, work: &mut Work) {
+        let herd_at = |place: usize| island.mechanisms.get(place).and_then(|&m| self.herds.of(m));
+        let mut place = 0;
+        while place < island.mechanisms.len() {
+            let Some((herd, _)) = herd_at(place) else {
+                place += 1;
+                continue;
+            };
+            let alike = |k: &usize| herd_at(*k).is_some_and(|(other, _)| other == herd);
+            let count = (place..place + 4).take_while(alike).count();
+            let member = |k: usize| Member {
+                number: herd_at(k).map_or(0, |(_, number)| number),
+                place: k as u32,
+                first_body: island.first[k],
+            };
+            if count > 1 {
+                let members: [Member; 4] = std::array::from_fn(|l| member(place + l.min(count - 1)));
+                work.pile.add_herded(herd, &members[..count]);
+            }
+            place += count;
+        }
+        work.pile.begin_herded(self.herds, &self.world, self.bodies(island) > MANY);
+        for (number, four) in work.pile.fours().iter().enumerate() {
+            for (l, member) in four.members().iter().enumerate() {
+                work.lanes[member.place as usize] = Some((number as u32, l as u32));
+            }
+        }
+    }
+
+    fn advance(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, work: &mut Work) -> Attempt {
         let Tasks { world, params, .. } = *self;
-        let many = mechanisms.bodies() + island.free.len() > MANY;
+        let h = params.dt;
+        find_presses(contacts, island, &world);
+        self.kick(island, mechanisms, work);
+        self.solve(contacts, island, mechanisms, work);
+        let closed = self.predict(island, mechanisms, work);
+        self.find_goings(island, mechanisms, work);
+        let Work { pile, looker, goings, numbers, lanes, .. } = work;
+        let view = View { contacts, world, mechanisms, island, goings, numbers, pile, lanes };
+        let too_deep = self.may_halve && (!closed || view.ends_too_deep(looker, h));
+        let thrown = if self.may_halve && !too_deep { view.find_thrown(h) } else { Vec::new() };
+        if !thrown.is_empty() {
+            show_fours(pile, lanes, mechanisms);
+        }
+        if too_deep || contacts.meets_beyond_reach(island, &world, mechanisms, thrown, h) {
+            return Attempt::NeedsSmallerStep;
+        }
+        self.finish(contacts, island, mechanisms, work);
+        Attempt::Advanced
+    }
+
+    /// Kicks all bodies.
+    fn kick(&self, island: &mut Island, mechanisms: &mut Members, work: &Work) {
+        let Tasks { world, params, .. } = *self;
+        let many = self.bodies(island) > MANY;
         let presses = &island.presses;
-        for_each(&mut mechanisms.list, many, |k, m| m.kick_in_pile(params.dt, presses[k]));
+        for_each(&mut mechanisms.list, many, |k, m| {
+            if work.lanes[k].is_none() {
+                m.kick_in_pile(params.dt, presses[k]);
+            }
+        });
         for &k in &island.free {
             let mut state = Free::new(world.bodies, self.free[k as usize]);
             state.kick(world.bodies, world.gravity, params.dt, params.dt);
@@ -123,28 +259,33 @@ impl Tasks<'_> {
 
     /// Gives the pile bodies, joints and contacts, and solves it.
     fn solve(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, work: &mut Work) {
-        let Tasks { world, params, .. } = *self;
+        let Tasks { world, params, herds, .. } = *self;
+        let Work { pile, lanes, numbers, .. } = work;
         let mechanisms = &mut mechanisms.list;
-        let pile = &mut work.pile;
-        pile.clear();
-        let mut count = 0;
+        pile.make_room(self.bodies(island));
+        pile.set_herded_bodies(params.dt, &island.presses);
         let (by_mechanisms, by_free) = island.presses.split_at(mechanisms.len());
-        for ((place, mechanism), &presses) in mechanisms.iter().enumerate().zip(by_mechanisms) {
-            pile.add_mechanism(place as u32, count);
+        for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
+            let first = island.first[place];
+            pile.add_mechanism(place as u32, first);
             for k in 0..mechanism.movable_bodies().len() {
                 let (x, whitening, inv_sqrt_mass) = mechanism.frame_of(k);
-                let frame = Frame { x, whitening, inv_sqrt_mass };
-                count = 1 + pile.add_body(frame, mechanism.kick_of(k), (mechanism.lag(), presses));
+                let lag = (mechanism.lag(), by_mechanisms[place]);
+                pile.set_body(first + k as u32, Frame { x, whitening, inv_sqrt_mass }, mechanism.kick_of(k), lag);
             }
         }
-        for (state, &presses) in island.states.iter().zip(by_free) {
-            pile.add_body(state.frame(), (&state.before(world.bodies), &state.kicked), (state.lag, presses));
+        let bodies = &island.first[mechanisms.len()..];
+        for ((state, &presses), &body) in island.states.iter().zip(by_free).zip(bodies) {
+            pile.set_body(body, state.frame(), (&state.before(world.bodies), &state.kicked), (state.lag, presses));
         }
         let mut report = island.report;
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
-            let bodies = [manifold.a, manifold.b].map(|slot| contacts.body_in_pile(island, slot));
-            pile.add_contact(m, manifold, bodies, drifts(world.bodies, manifold));
+            let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
+            let bodies = [manifold.a, manifold.b].map(number);
+            // only what nothing here moves can be moved by the user
+            let may_drift = bodies.contains(&None);
+            pile.add_contact(m, manifold, bodies, may_drift && drifts(world.bodies, manifold));
             for point in manifold.points() {
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);
@@ -152,8 +293,8 @@ impl Tasks<'_> {
         }
         let drift = |manifold: &Manifold, at| drift_at(world.bodies, manifold, at);
         pile.prepare(&world.collisions.manifolds, mechanisms, island.tight, params.shock_propagation, drift);
-        for (&first, mechanism) in island.first.iter().zip(mechanisms.iter()) {
-            let movable = mechanism.movable_bodies().len();
+        for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
+            let (first, movable) = (island.first[place], mechanism.movable_bodies().len());
             for b in mechanism.bounded_entries() {
                 let sides = [(b.a as usize, false), (b.b as usize, true)];
                 let bodies = sides.map(|(k, _)| (k < movable).then_some(first + k as u32));
@@ -164,12 +305,12 @@ impl Tasks<'_> {
                 pile.add_bounded(bodies, rows, b.bounds, b.velocity, b.compliance, b.guess);
             }
         }
-        let outcome = pile.solve(mechanisms, params.dt, params.shock_propagation);
+        let outcome = pile.solve(mechanisms, herds, params.dt, params.shock_propagation);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
         island.report = report;
         let mut bounded = pile.bounded();
-        for mechanism in mechanisms.iter_mut() {
+        for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
             for k in 0..mechanism.bounded_entries().count() {
                 mechanism.note_bounded(k, bounded.next().unwrap_or(0.0));
             }
@@ -180,16 +321,31 @@ impl Tasks<'_> {
     fn predict(&self, island: &mut Island, mechanisms: &mut Members, work: &mut Work) -> bool {
         let h = self.params.dt;
         let mechanisms = &mut mechanisms.list;
-        let Work { pile, hats, .. } = work;
+        let Work { pile, hats, lanes, .. } = work;
+        let jointed = island.jointed;
         let closings = &mut island.closings;
         closings.clear();
         closings.resize(mechanisms.len(), None);
-        pile.each_joint_impulse(|k, first, impulses| {
-            let mechanism = &mut mechanisms[k as usize];
+        pile.predict_herded(self.herds, h, self.params.joint_tolerance, jointed > MANY, closings);
+        let substep = pile.substep(h);
+        let mut close = |mechanism: &mut Mechanism, first: u32, impulses: &[f64]| {
             hats.clear();
             hats.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
-            closings[k as usize] = mechanism.predict_in_pile(h, self.params, hats, impulses, pile.substep(h));
+            mechanism.predict_in_pile(h, self.params, hats, impulses, substep)
+        };
+        pile.each_joint_impulse(|k, first, impulses| {
+            closings[k as usize] = close(mechanisms[k as usize], first, impulses);
         });
+        // what a four has given back is advanced by itself
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            let Some((four, l)) = lane.take_if(|_| closings[place].is_none()) else { continue };
+            let mechanism = &mut *mechanisms[place];
+            mechanism.gather_in_turn(&self.world, self.params);
+            mechanism.begin_contact(h);
+            mechanism.kick_in_pile(h, island.presses[place]);
+            let impulses: Vec<f64> = pile.fours()[four as usize].totals(l as usize).collect();
+            closings[place] = close(mechanism, island.first[place], &impulses);
+        }
         for (state, &body) in island.states.iter_mut().zip(&island.first[mechanisms.len()..]) {
             state.u = pile.velocities(body, h).1;
         }
@@ -197,11 +353,34 @@ impl Tasks<'_> {
         island.closings.iter().all(Option::is_some)
     }
 
+    /// How all bodies go, in the order of their numbers.
+    fn find_goings(&self, island: &Island, mechanisms: &Members, work: &mut Work) {
+        let Work { pile, goings, lanes, .. } = work;
+        goings.clear();
+        goings.resize(self.bodies(island), Going::default());
+        for four in pile.fours() {
+            for b in 0..self.herds.herd_of(four).bodies {
+                let of = four.motions(b);
+                four.members().iter().zip(of).for_each(|(m, of)| goings[m.first_body as usize + b] = Going::new(of));
+            }
+        }
+        for (place, mechanism) in mechanisms.list.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
+            for k in 0..mechanism.movable_bodies().len() {
+                let (v, w) = mechanism.motion_of(k);
+                goings[island.first[place] as usize + k] = Going::new(Motion { v, w });
+            }
+        }
+        let free = &island.first[mechanisms.list.len()..];
+        let states = free.iter().zip(&island.states);
+        states.for_each(|(&body, state)| goings[body as usize] = Going::new(state.motion()));
+    }
+
     /// Takes the impulses, and moves all bodies to their ends.
-    fn finish(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, pile: &Pile) {
-        let Tasks { world, params, .. } = *self;
+    fn finish(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, work: &mut Work) {
+        let Tasks { world, params, herds, .. } = *self;
+        let Work { pile, lanes, .. } = work;
         let h = params.dt;
-        let (jointed, substep) = (mechanisms.bodies(), pile.substep(h));
+        let (jointed, substep) = (island.jointed, pile.substep(h));
         let mechanisms = &mut mechanisms.list;
         let mut pushed = std::mem::take(&mut island.pushed);
         pushed.clear();
@@ -217,26 +396,43 @@ impl Tasks<'_> {
             }
         });
         island.impulses = impulses;
-        let mut moves: Vec<(u32, &mut Mechanism, Option<Advance>)> = Vec::with_capacity(mechanisms.len());
-        let mut first = 0;
-        for mechanism in mechanisms.iter_mut() {
-            let bodies = mechanism.movable_bodies().len() as u32;
-            moves.push((first, mechanism, None));
-            first += bodies;
-        }
-        let Island { closings, states, advances, .. } = &mut *island;
-        for_each(&mut moves, jointed > MANY, |k, (first, mechanism, advance)| {
-            let bodies = *first..*first + mechanism.movable_bodies().len() as u32;
-            let ends: Vec<Hat> = bodies.map(|body| pile.velocities(body, h).0).collect();
-            *advance = Some(mechanism.finish_in_pile(h, params, closings[k], &ends, substep, pushed[k]));
-        });
+        let Island { closings, states, advances, first, herded, moved, loaded, mechanisms: numbers, .. } = &mut *island;
         advances.clear();
+        pile.finish_herded(herds, h, &pushed, jointed > MANY);
+        for (number, four) in pile.fours().iter().enumerate() {
+            let herd = herds.herd_of(four);
+            let is_in = |l: usize| lanes[four.members()[l].place as usize] == Some((number as u32, l as u32));
+            four.each_moved(herd, |l, body| moved.extend(is_in(l).then_some(body)));
+            four.each_force(herd, h, |l, joint| loaded.extend(is_in(l).then_some(joint)));
+            for (l, member) in four.members().iter().enumerate().filter(|(l, _)| is_in(*l)) {
+                herded.push(numbers[member.place as usize]);
+                advances.push(four.advance(herd, l, closings[member.place as usize].unwrap_or(0)));
+            }
+        }
+        let plain = mechanisms.iter_mut().enumerate().filter(|(k, _)| lanes[*k].is_none());
+        let mut moves: Vec<(usize, &mut Mechanism, Option<Advance>)> =
+            plain.map(|(k, m)| (k, &mut **m, None)).collect();
+        let pile = &*pile;
+        for_each(&mut moves, jointed > MANY, |_, (k, mechanism, advance)| {
+            let bodies = first[*k]..first[*k] + mechanism.movable_bodies().len() as u32;
+            let ends: Vec<Hat> = bodies.map(|body| pile.velocities(body, h).0).collect();
+            *advance = Some(mechanism.finish_in_pile(h, params, closings[*k], &ends, substep, pushed[*k]));
+        });
         advances.extend(moves.into_iter().filter_map(|(_, _, advance)| advance));
         for (k, state) in states.iter_mut().enumerate() {
-            state.turn_to_end(&pile.velocities(first + k as u32, h).0);
+            state.turn_to_end(&pile.velocities(first[closings.len() + k], h).0);
             state.advance_in_pile(world.bodies, world.gravity, substep, pushed[closings.len() + k]);
         }
         island.pushed = pushed;
+    }
+}
+
+/// Shows where members of herds are and go to their mechanisms, for what asks these.
+fn show_fours(pile: &Pile, lanes: &[Option<(u32, u32)>], mechanisms: &mut Members) {
+    for (mechanism, lane) in mechanisms.list.iter_mut().zip(lanes) {
+        if let Some((four, l)) = *lane {
+            mechanism.show(&pile.fours()[four as usize], l as usize);
+        }
     }
 }
 
@@ -255,25 +451,16 @@ fn find_presses(contacts: &Contacts, island: &mut Island, world: &Seen) {
     island.presses = presses;
 }
 
-/// The motions of all bodies, in the order of their numbers.
-fn find_motions(island: &Island, mechanisms: &Members, motions: &mut Vec<Motion>) {
-    motions.clear();
-    for mechanism in &mechanisms.list {
-        motions.extend((0..mechanism.movable_bodies().len()).map(|k| {
-            let (v, w) = mechanism.motion_of(k);
-            Motion { v, w }
-        }));
-    }
-    motions.extend(island.states.iter().map(Free::motion));
-}
-
 /// A pile where it has been solved and not yet moved.
 struct View<'a> {
     contacts: &'a Contacts,
     world: Seen<'a>,
     mechanisms: &'a Members<'a>,
     island: &'a Island,
-    motions: &'a [Motion],
+    goings: &'a [Going],
+    numbers: &'a [u32],
+    pile: &'a Pile,
+    lanes: &'a [Option<(u32, u32)>],
 }
 
 impl View<'_> {
@@ -304,15 +491,15 @@ impl View<'_> {
     }
 
     fn passes_by(&self, manifold: &Manifold, h: f64) -> bool {
-        let sides = [(manifold.a, manifold.collider_a), (manifold.b, manifold.collider_b)];
-        let [a, b] = sides.map(|(slot, _)| self.motion(slot));
-        let across = (b.v - a.v).reject_from_normalized(manifold.normal).length_squared();
-        let turns = |w: DVec3, collider: u32| {
-            let angle = h * w.length();
+        let [a, b] = [manifold.a, manifold.b].map(|slot| self.going(slot));
+        let across = (b.motion.v - a.motion.v).reject_from_normalized(manifold.normal).length_squared();
+        let turns = |spin: f64, collider: u32| {
+            let angle = h * spin;
             // a plane has no size, and does not turn
-            angle > 0.0 && 0.5 * angle * angle * self.world.collisions.sweep(collider) > TURNING
+            angle > 0.0 && 0.5 * angle * angle * self.world.collisions.reach_and_sweep(collider).1 > TURNING
         };
-        h * h * across > PASSING * PASSING || turns(a.w, sides[0].1) || turns(b.w, sides[1].1)
+        let passes = h * h * across > PASSING * PASSING;
+        passes || turns(a.spin, manifold.collider_a) || turns(b.spin, manifold.collider_b)
     }
 
     /// Finds the colliders that go farther than contacts were looked for.
@@ -322,8 +509,14 @@ impl View<'_> {
         for &m in &self.island.manifolds {
             let m = &collisions.manifolds[m as usize];
             for (slot, collider) in [(m.a, m.collider_a), (m.b, m.collider_b)] {
-                let moves = self.contacts.unit[slot as usize] != NONE;
-                if moves && h * collisions.speed(collider, &self.motion(slot)) > collisions.reach(collider) {
+                if self.contacts.unit[slot as usize] == NONE {
+                    continue;
+                }
+                let (Going { speed, spin, .. }, (reach, sweep)) =
+                    (self.going(slot), collisions.reach_and_sweep(collider));
+                // a plane has no size, and does not turn
+                let turning = if spin == 0.0 { 0.0 } else { spin * sweep };
+                if h * (speed + turning) > reach {
                     thrown.push(collider);
                 }
             }
@@ -331,14 +524,20 @@ impl View<'_> {
         thrown
     }
 
-    fn motion(&self, slot: u32) -> Motion {
-        match self.contacts.body_in_pile(self.island, slot) {
-            Some(body) => self.motions[body as usize],
-            None => motion_by_user(self.world.bodies, slot),
+    fn going(&self, slot: u32) -> Going {
+        match self.contacts.unit[slot as usize] {
+            NONE => Going::new(motion_by_user(self.world.bodies, slot)),
+            _ => self.goings[self.numbers[slot as usize] as usize],
         }
     }
 
     fn end(&self, slot: u32, h: f64) -> Placed {
+        let unit = self.contacts.unit[slot as usize];
+        let place = if unit == NONE { NONE } else { self.contacts.place_in(self.island, unit) as u32 };
+        if let Some(&Some((four, lane))) = self.lanes.get(place as usize) {
+            return self.pile.fours()[four as usize]
+                .next_pose(lane as usize, self.contacts.local[slot as usize] as usize);
+        }
         self.contacts.end(self.island, &self.world, self.mechanisms, slot, h)
     }
 }
