@@ -417,14 +417,21 @@ fn many_pages_share_a_session() {
     let times: Vec<f64> = pages.iter_mut().map(|page| page.frame(|frame| !frame.playing).time).collect();
     assert!(times.iter().all(|time| *time == times[0]), "{times:?}");
     pages[1].send(&json!({"type": "play", "on": true}));
-    let seen = pages[2].frame(|frame| frame.playing && frame.time > times[0]);
-    // closing pages stops nothing and loses nothing
+    let mut seen = pages[2].frame(|frame| frame.playing && frame.time > times[0]).time;
+    // closing pages stops nothing and loses nothing. A busy machine may give the server little time while nobody looks, so the
+    // absence grows; what passes while a page is there does not count.
     drop(pages);
-    std::thread::sleep(Duration::from_millis(300));
-    let mut late = viewer.page();
-    late.text("status", |status| status["pages"] == 1);
-    let frame = late.frame(|_| true);
-    assert!(frame.time > seen.time + 0.1, "time went on from {} to {}", seen.time, frame.time);
+    for absence in [300, 600, 1200, 2400, 4800] {
+        std::thread::sleep(Duration::from_millis(absence));
+        let mut late = viewer.page();
+        late.text("status", |status| status["pages"] == 1);
+        let frame = late.frame(|_| true);
+        if frame.time > seen + 0.1 {
+            return;
+        }
+        seen = frame.time;
+    }
+    panic!("time stands still at {seen} s while no page is open");
 }
 
 #[test]
