@@ -151,7 +151,6 @@ impl World {
         }
         namer.bodies.insert(name, id);
         self.graph_version += 1;
-        self.wake_all();
         Ok(id)
     }
 
@@ -194,7 +193,6 @@ impl World {
         }
         namer.joints.insert(name, id);
         self.graph_version += 1;
-        self.wake_all();
         Ok(id)
     }
 
@@ -333,7 +331,9 @@ impl World {
     /// Adds a body.
     pub fn add_body(&mut self, body: &Body) -> Checked<BodyId> {
         let mut namer = self.namer();
-        self.insert_body(body, "body", &mut namer)
+        let id = self.insert_body(body, "body", &mut namer)?;
+        self.wake_all();
+        Ok(id)
     }
 
     /// Adds a joint. Its bodies are closed onto it at once; if they cannot be, it is refused and nothing has changed.
@@ -391,9 +391,10 @@ impl World {
         })
     }
 
-    /// Closes the joints after one of them is new. A problem is told of the joint that has it: of the new one as `joint`, of
+    /// Wakes all bodies and closes the joints after one of them is new. A problem is told of the joint that has it: of the new one as `joint`, of
     /// others by their name; limits that others exceeded before are not the new joint's matter.
     fn assemble_with(&mut self, new: JointId) -> Checked<()> {
+        self.wake_all();
         let name = self.joint_name(new).unwrap_or_default().to_string();
         let path = |joint: &JointState| match *joint.name == *name {
             true => "joint".to_string(),

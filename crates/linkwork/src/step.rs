@@ -116,6 +116,10 @@ impl Active {
         self.free.resize(free, active);
     }
 
+    pub fn is_all(&self) -> bool {
+        !self.mechanisms.contains(&false) && !self.free.contains(&false)
+    }
+
     fn is_empty(&self) -> bool {
         !self.mechanisms.contains(&true) && !self.free.contains(&true)
     }
@@ -133,7 +137,7 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
     let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
     let mut parts = std::mem::take(&mut scratch.parts);
     parts[0].0.fill(scratch.mechanisms.len(), scratch.free.len(), true);
-    let outcome = round.run(world, scratch, &mut parts, params.dt, &mut report);
+    let outcome = round.run(world, scratch, &mut parts, None, params.dt, &mut report);
     scratch.parts = parts;
     outcome?;
     report.sleeping = world.bodies.iter().filter(|(_, b)| b.asleep).count();
@@ -155,12 +159,13 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// `parts` begins with that of this round.
+    /// `parts` begins with that of this round. In a part of a step: what may have `moved` since contacts were looked for.
     fn run(
         &self,
         world: &mut World,
         scratch: &mut Scratch,
         parts: &mut [(Active, Active)],
+        moved: Option<&Active>,
         h: f64,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
@@ -173,7 +178,7 @@ impl Round<'_> {
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         let mut timer = StageTimer::default();
         timer.start(params.clock);
-        contacts.find(world, herds, free, active, h, self.halvings > 0);
+        contacts.find(world, herds, free, active, h, moved.map(|moved| (moved, self.driven)));
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, herds, free, active);
         }
@@ -254,15 +259,18 @@ impl Round<'_> {
 
         // 4 the rest in two halves
         let mut halves = || {
-            for elapsed in [self.elapsed, self.elapsed + 0.5 * h] {
+            for (elapsed, moved) in [(self.elapsed, &*active), (self.elapsed + 0.5 * h, &*late)] {
                 place_kinematic_bodies(world, self.driven, elapsed);
                 let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
                 parts[0].0.clone_from(late);
-                half.run(world, scratch, parts, 0.5 * h, report)?;
+                half.run(world, scratch, parts, Some(moved), 0.5 * h, report)?;
             }
             Ok(())
         };
         let outcome = halves();
+        if self.halvings == 0 {
+            world.collisions.end_parts();
+        }
         if let (Err(_), Some(before)) = (&outcome, before) {
             (world.bodies, world.joints) = before;
         }

@@ -41,10 +41,10 @@ impl BroadPhase {
         self.changes = usize::MAX / 2;
     }
 
-    /// Whether a collider that may be there in this step needs another fat box.
-    pub fn must_place(&self, collider: u32, bounds: &Bounds, margin: f64) -> bool {
+    /// Whether a collider that may be there in this step needs another fat box, a larger one or, if it `may_shrink`, a smaller.
+    pub fn must_place(&self, collider: u32, bounds: &Bounds, margin: f64, may_shrink: bool) -> bool {
         let Some(fat) = &self.fat[collider as usize] else { return false };
-        let much_smaller = || (fat.half() - bounds.half()).max_element() > SHRINK * margin;
+        let much_smaller = || may_shrink && (fat.half() - bounds.half()).max_element() > SHRINK * margin;
         !fat.contains(bounds) || much_smaller()
     }
 

@@ -10,6 +10,8 @@ use glam::DQuat;
 const FEW_PAIRS: usize = 1000;
 /// Parts for every thread otherwise: some pairs take far longer than others.
 const PARTS: usize = 4;
+/// Where fewer than one in so many colliders move, their pairs are looked up; else all pairs are gone through.
+const FEW: usize = 8;
 
 impl Collisions {
     /// Whether all pairs touch as they did at the last look, or do not touch.
@@ -19,7 +21,7 @@ impl Collisions {
             let (a, b) = (&self.progress[pair.a as usize], &self.progress[pair.b as usize]);
             let (path, reach) = (a.path + b.path, a.reach + b.reach);
             touching += pair.count as usize;
-            if pair.sensor || a.waits && b.waits {
+            if pair.sensor {
                 return false;
             }
             match pair.until > path + reach {
@@ -31,13 +33,18 @@ impl Collisions {
         self.sensors.is_empty() && self.pairs.iter().all(as_before) && touching == self.manifolds.len()
     }
 
+    /// What tells whether pairs of a collider must be looked at.
+    fn progress_of(entry: &Entry, bodies: &[PlacedBody]) -> Progress {
+        let slot = entry.slot();
+        let waits = bodies[slot as usize].waits;
+        Progress { path: entry.path, reach: entry.reach, sweep: entry.collider.sweep, slot, waits }
+    }
+
     /// Finds what touches within reach; contacts are left in the order of their pairs.
     pub(super) fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
+        self.part = 0;
         self.progress.clear();
-        self.progress.extend(self.entries.iter().map(|e| {
-            let slot = e.slot();
-            Progress { path: e.path, reach: e.reach, sweep: e.collider.sweep, slot, waits: bodies[slot as usize].waits }
-        }));
+        self.progress.extend(self.entries.iter().map(|e| Collisions::progress_of(e, bodies)));
         if !std::mem::take(&mut self.renumbered) && self.are_all_still() {
             self.manifolds.iter_mut().for_each(|m| m.follow(&bodies[m.a as usize], &bodies[m.b as usize], h));
             return;
@@ -46,24 +53,15 @@ impl Collisions {
         self.manifolds.clear();
         self.sensors.clear();
         let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
-        // many pairs in parts of equal size; what they find is put together in their order
-        let parts = if pairs.len() < FEW_PAIRS || threads() == 1 { 1 } else { PARTS * threads() };
-        let size = pairs.len().div_ceil(parts).max(1);
         let looks = Looks { entries, progress, old, bodies, h };
-        if finders.len() < parts {
-            finders.resize(parts, Finder::default());
-        }
         finders.iter_mut().for_each(Finder::clear);
-        std::mem::swap(manifolds, &mut finders[0].manifolds);
-        match parts {
-            1 => looks.look_at(pairs, &mut finders[0]),
-            _ => {
-                let mut work: Vec<_> = pairs.chunks_mut(size).zip(finders.iter_mut()).collect();
-                for_each(&mut work, true, |_, (pairs, finder)| looks.look_at(pairs, finder));
-            }
+        if finders.is_empty() {
+            finders.push(Finder::default());
         }
         std::mem::swap(manifolds, &mut finders[0].manifolds);
-        finders.iter().for_each(|finder| sensors.extend_from_slice(&finder.sensors));
+        let (parts, size) = looks.look_at_all(pairs, finders);
+        std::mem::swap(manifolds, &mut finders[0].manifolds);
+        finders[..parts].iter().for_each(|finder| sensors.extend_from_slice(&finder.sensors));
         if parts > 1 {
             put_together(manifolds, pairs.chunks_mut(size).zip(finders).skip(1));
         }
@@ -72,6 +70,77 @@ impl Collisions {
         old.make_room(manifolds.len());
         sensors.sort_unstable();
         sensors.dedup();
+    }
+
+    /// Finds what touches what does not wait, in a part of a step; these contacts come after all others.
+    pub(super) fn find_contacts_of_part(&mut self, bodies: &[PlacedBody], stale: Option<&[u32]>, h: f64) {
+        let Collisions { entries, progress, first_entry, .. } = self;
+        match stale {
+            None => progress.iter_mut().zip(&*entries).for_each(|(p, e)| *p = Collisions::progress_of(e, bodies)),
+            Some(slots) => {
+                for slot in slots.iter().map(|slot| *slot as usize).filter(|slot| slot + 1 < first_entry.len()) {
+                    for k in first_entry[slot] as usize..first_entry[slot + 1] as usize {
+                        progress[k] = Collisions::progress_of(&entries[k], bodies);
+                    }
+                }
+            }
+        }
+        self.part = self.manifolds.len();
+        let mut asked = std::mem::take(&mut self.asked);
+        self.find_pairs_that_move(stale, &mut asked);
+        let Collisions { pairs, entries, manifolds, finders, progress, lent, .. } = self;
+        lent.clear();
+        lent.extend(asked.iter().map(|&k| std::mem::replace(&mut pairs[k as usize], Pair::NONE)));
+        finders.iter_mut().for_each(Finder::clear);
+        let looks = Looks { entries, progress, old: manifolds, bodies, h };
+        let (_, size) = looks.look_at_all(lent, finders);
+        put_together(manifolds, lent.chunks_mut(size).zip(finders));
+        for (&k, pair) in asked.iter().zip(lent) {
+            std::mem::swap(&mut pairs[k as usize], pair);
+        }
+        self.asked = asked;
+    }
+
+    /// Finds the pairs of colliders that do not wait, in order; `stale` has the slots of all of these, if not all do.
+    fn find_pairs_that_move(&self, stale: Option<&[u32]>, found: &mut Vec<u32>) {
+        found.clear();
+        let moves = |k: u32| !self.progress[k as usize].waits;
+        let all = 0..self.entries.len() as u32;
+        let colliders_of = |slot: &u32| match self.first_entry.get(*slot as usize + 1) {
+            Some(&end) => self.first_entry[*slot as usize]..end,
+            None => 0..0,
+        };
+        let few: Vec<u32> = match stale {
+            None => all.filter(|&k| moves(k)).collect(),
+            Some(slots) => slots.iter().flat_map(colliders_of).filter(|&k| moves(k)).collect(),
+        };
+        if few.len() > self.entries.len() / FEW {
+            let asked = |(_, p): &(usize, &Pair)| !p.sensor && (moves(p.a) || moves(p.b));
+            found.extend(self.pairs.iter().enumerate().filter(asked).map(|(k, _)| k as u32));
+            return;
+        }
+        for collider in few {
+            self.each_pair_of(collider, |k| found.extend((!self.pairs[k as usize].sensor).then_some(k)));
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
+
+    /// Ends a step of which something took parts: every pair keeps the contacts that were found last.
+    pub fn end_parts(&mut self) {
+        if std::mem::take(&mut self.part) == 0 {
+            return;
+        }
+        let Collisions { pairs, manifolds, old, .. } = self;
+        old.clear();
+        for pair in pairs {
+            let found = pair.first as usize..(pair.first + pair.count) as usize;
+            pair.first = old.len() as u32;
+            old.extend_from_slice(&manifolds[found]);
+        }
+        std::mem::swap(manifolds, old);
+        old.clear();
+        old.make_room(manifolds.len());
     }
 }
 
@@ -119,6 +188,23 @@ impl Finder {
 }
 
 impl Looks<'_> {
+    /// Looks at pairs, many of them in parts of equal size that are shared among threads; returns how many parts, and their size.
+    fn look_at_all(&self, pairs: &mut [Pair], finders: &mut Vec<Finder>) -> (usize, usize) {
+        let parts = if pairs.len() < FEW_PAIRS || threads() == 1 { 1 } else { PARTS * threads() };
+        let size = pairs.len().div_ceil(parts).max(1);
+        if finders.len() < parts {
+            finders.resize(parts, Finder::default());
+        }
+        match parts {
+            1 => self.look_at(pairs, &mut finders[0]),
+            _ => {
+                let mut work: Vec<_> = pairs.chunks_mut(size).zip(finders.iter_mut()).collect();
+                for_each(&mut work, true, |_, (pairs, finder)| self.look_at(pairs, finder));
+            }
+        }
+        (parts, size)
+    }
+
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
     fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
         let Looks { entries, progress, old, bodies, h } = *self;
@@ -129,13 +215,6 @@ impl Looks<'_> {
             let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
             let before = pair.first as usize..(pair.first + pair.count) as usize;
             (pair.first, pair.count) = (manifolds.len() as u32, 0);
-            if a.waits && b.waits && !pair.sensor {
-                // what they did in their own step stays known
-                let known = old.get(before).unwrap_or(&[]);
-                manifolds.extend_from_slice(known);
-                pair.count = known.len() as u32;
-                continue;
-            }
             if pair.until > path + reach {
                 continue;
             }

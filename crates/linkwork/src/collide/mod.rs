@@ -8,6 +8,9 @@
 //! step whatever stops one of them. It must not use the relative velocity: bodies that fall together have none until
 //! the lower one is stopped.
 //!
+//! *Parts.* What needs smaller steps takes them while the rest waits ([`Collisions::update_part`]): only contacts of what moves are
+//! looked for, so that a machine that lands costs a large world no more than itself.
+//!
 //! *Path.* Every collider counts the path its points have travelled at most. A pair whose separation was s is not
 //! looked at again while the path since is less than s minus its reach.
 
@@ -139,6 +142,19 @@ struct Pair {
 }
 
 impl Pair {
+    /// Stands where one is lent out.
+    const NONE: Pair = Pair {
+        a: 0,
+        b: 0,
+        until: f64::NAN,
+        path: f64::NAN,
+        reach: 0.0,
+        first: 0,
+        count: 0,
+        sensor: false,
+        memory: None,
+    };
+
     /// Whether its shapes have moved so little since the last look that another would find the same.
     fn is_still(&self, path: f64, reach: f64) -> bool {
         path - self.path < STILL && reach < self.reach + STILL
@@ -151,6 +167,18 @@ struct Track {
     q: DQuat,
     moved: f64,
     turned: f64,
+}
+
+impl Track {
+    /// Where a body is, and how far it has come since it was there.
+    fn go_on(before: &Option<Track>, body: &PlacedBody) -> Track {
+        let (moved, turned) = match before {
+            Some(old) if old.x == body.x && old.q == body.q => (0.0, 0.0),
+            Some(old) => (body.x.distance(old.x), turn_between(old.q, body.q)),
+            None => (f64::INFINITY, 0.0),
+        };
+        Track { x: body.x, q: body.q, moved, turned }
+    }
 }
 
 /// Collision state of a world. Everything here that influences results is copied with it.
@@ -172,10 +200,17 @@ pub(crate) struct Collisions {
     renumbered: bool,
     /// Pairs by their second collider, if somebody has asked: the first of each collider, and the pairs.
     by_second: OnceLock<(Vec<u32>, Vec<u32>)>,
+    /// Where the contacts of the present part of a step begin; those before are of what waits, or were found anew.
+    part: usize,
     // working memory
     finders: Vec<Finder>,
     old: Manifolds,
     fresh: Vec<(u32, u32)>,
+    /// By slot, and one more: the first collider.
+    first_entry: Vec<u32>,
+    /// Pairs that are looked at in a part of a step.
+    asked: Vec<u32>,
+    lent: Vec<Pair>,
     progress: Vec<Progress>,
     /// By parts that are followed at once: colliders that need another fat box, where they may be, and its margin.
     leaving: Vec<Vec<(u32, Bounds, f64)>>,
@@ -286,10 +321,15 @@ impl Collisions {
         }
         // slots of bodies that are gone forget where their bodies were
         let slots = self.entries.last().map_or(0, |e| e.body.slot() + 1);
+        let entries = &self.entries;
+        self.first_entry.clear();
+        self.first_entry.extend((0..=slots).map(|slot| entries.partition_point(|e| e.body.slot() < slot) as u32));
         self.tracks.resize(slots, None);
         for (slot, track) in self.tracks.iter_mut().enumerate() {
-            let here = self.entries.partition_point(|e| e.body.slot() < slot);
-            let known = self.entries.get(here).is_some_and(|e| e.body.slot() == slot && !e.reach.is_nan());
+            let known = self
+                .entries
+                .get(self.first_entry[slot] as usize)
+                .is_some_and(|e| e.body.slot() == slot && !e.reach.is_nan());
             if !known {
                 *track = None;
             }
@@ -307,9 +347,26 @@ impl Collisions {
 
     /// Moves the colliders to where their bodies are (by slot) and finds what touches within the reach of a step of h.
     pub fn update(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
-        self.follow(bodies, h, gravity);
+        self.follow(bodies, h, gravity, true);
         self.find_pairs();
         self.find_contacts(bodies, h);
+    }
+
+    /// The same for a part of a step of `h`: contacts of what does not wait are found anew and added to the others, until
+    /// [`Collisions::end_parts`]. `stale` are the slots of bodies that may have moved since the last look, or wait now and did not
+    /// before; all of them if `None`. Sensors stay as they were where the step began.
+    pub fn update_part(&mut self, bodies: &[PlacedBody], stale: Option<&[u32]>, h: f64, gravity: f64) {
+        match stale {
+            None => self.follow(bodies, h, gravity, false),
+            Some(slots) => self.follow_some(bodies, slots, h, gravity),
+        }
+        self.find_pairs();
+        self.find_contacts_of_part(bodies, stale, h);
+    }
+
+    /// Contacts of the present step, or part of one, and the number of the first.
+    pub fn present(&self) -> (usize, &[Manifold]) {
+        (self.part, &self.manifolds[self.part..])
     }
 
     /// What touches between two colliders where their bodies will be, within `reach`; nothing is remembered.
@@ -393,15 +450,11 @@ impl Collisions {
         }
     }
 
-    fn follow(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
-        for (slot, track) in self.tracks.iter_mut().enumerate() {
-            let Some(body) = bodies.get(slot) else { continue };
-            let (moved, turned) = match track {
-                Some(old) if old.x == body.x && old.q == body.q => (0.0, 0.0),
-                Some(old) => (body.x.distance(old.x), turn_between(old.q, body.q)),
-                None => (f64::INFINITY, 0.0),
-            };
-            *track = Some(Track { x: body.x, q: body.q, moved, turned });
+    /// Colliders go where their bodies are. Fat boxes that are far too large are made anew if they `may_shrink`: in a part of a step
+    /// all are, and the next step would need the large ones again.
+    fn follow(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64, may_shrink: bool) {
+        for (track, body) in self.tracks.iter_mut().zip(bodies) {
+            *track = Some(Track::go_on(track, body));
         }
         let Collisions { entries, tracks, broad, leaving, .. } = self;
         let parts = if entries.len() < MANY { 1 } else { threads() };
@@ -414,7 +467,7 @@ impl Collisions {
                 let (Some(body), Some(Some(track))) = (bodies.get(slot), tracks.get(slot)) else { continue };
                 let collider = (part * size + k) as u32;
                 if let Some((bounds, margin)) = entry.follow(body, track, h, gravity)
-                    && seen.must_place(collider, &bounds, margin)
+                    && seen.must_place(collider, &bounds, margin, may_shrink)
                 {
                     leaving.push((collider, bounds, margin));
                 }
@@ -430,6 +483,22 @@ impl Collisions {
         }
         for (collider, bounds, margin) in leaving.iter().flatten() {
             broad.place(*collider, bounds, *margin);
+        }
+    }
+
+    /// Colliders of some bodies go where these are.
+    fn follow_some(&mut self, bodies: &[PlacedBody], slots: &[u32], h: f64, gravity: f64) {
+        for slot in slots.iter().map(|slot| *slot as usize) {
+            let Some(track) = self.tracks.get_mut(slot) else { continue };
+            let now = Track::go_on(track, &bodies[slot]);
+            *track = Some(now);
+            for collider in self.first_entry[slot]..self.first_entry[slot + 1] {
+                if let Some((bounds, margin)) = self.entries[collider as usize].follow(&bodies[slot], &now, h, gravity)
+                    && self.broad.must_place(collider, &bounds, margin, false)
+                {
+                    self.broad.place(collider, &bounds, margin);
+                }
+            }
         }
     }
 
@@ -493,7 +562,7 @@ impl Collisions {
 
     fn fresh_pair(&self, (a, b): (u32, u32)) -> Pair {
         let sensor = [a, b].iter().any(|&k| self.entries[k as usize].collider.sensor);
-        Pair { a, b, until: f64::NAN, path: f64::NAN, reach: 0.0, first: 0, count: 0, sensor, memory: None }
+        Pair { a, b, sensor, ..Pair::NONE }
     }
 }
 

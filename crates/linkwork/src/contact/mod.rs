@@ -29,11 +29,11 @@ pub(crate) use listing::Touch;
 pub use listing::{Contact, ContactEvent};
 pub(crate) use quiet::Resting;
 
-use crate::body::Accelerations;
+use crate::body::{Accelerations, BodyState};
 use crate::collide::{Looker, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
-use crate::math::length;
+use crate::math::{Placed, length};
 use crate::mechanism::four::{LoadedJoint, MovedBody};
 use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Mechanism};
@@ -229,8 +229,16 @@ pub(crate) struct Contacts {
 
 impl Contacts {
     /// Finds what touches within a step of `h`, and the islands of what is active; the rest stands still. `free` are the
-    /// slots of bodies without joints. `is_part`: the step is a part of one that the rest has taken.
-    pub fn find(&mut self, world: &mut World, herds: &Herds, free: &[u32], active: &Active, h: f64, is_part: bool) {
+    /// slots of bodies without joints. In a `part` of a step: what may have moved since the last look, and what the user moves.
+    pub fn find(
+        &mut self,
+        world: &mut World,
+        herds: &Herds,
+        free: &[u32],
+        active: &Active,
+        h: f64,
+        part: Option<(&Active, &[(usize, Placed)])>,
+    ) {
         self.count = 0;
         self.advances.clear();
         self.herded.resize(herds.mechanisms(), false);
@@ -243,21 +251,38 @@ impl Contacts {
         // slots without a body keep what they had: nothing looks at them
         self.placed.resize(slots, PlacedBody::default());
         self.number_units(slots, herds, free, active);
-        for (id, b) in bodies.iter() {
-            let (slot, unit) = (id.slot(), self.unit[id.slot()]);
-            let (pushed, waits) = (self.pushes.get(slot).copied().unwrap_or(0.0), is_part && unit == NONE);
+        let stale = part.filter(|(moved, _)| !moved.is_all()).map(|(moved, driven)| {
+            let jointed = (0..herds.mechanisms()).filter(|m| moved.mechanisms[*m]);
+            let mut stale: Vec<u32> = jointed.flat_map(|m| herds.bodies_of(m as u32)).copied().collect();
+            stale.extend(free.iter().zip(&moved.free).filter(|(_, moved)| **moved).map(|(slot, _)| *slot));
+            stale.extend(driven.iter().map(|(slot, _)| *slot as u32));
+            stale
+        });
+        let mut place = |slot: usize, b: &BodyState| {
+            let unit = self.unit[slot];
+            let (pushed, waits) = (self.pushes.get(slot).copied().unwrap_or(0.0), part.is_some() && unit == NONE);
             self.placed[slot] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, waits };
             if let Some(carried) = self.carried.get_mut(unit as usize) {
                 *carried |= b.push_by_particles().is_some();
             }
+        };
+        match &stale {
+            None => bodies.iter().for_each(|(id, body)| place(id.slot(), body)),
+            Some(slots) => {
+                slots.iter().for_each(|&k| bodies.at(k as usize).into_iter().for_each(|body| place(k as usize, body)))
+            }
         }
         if *collides {
             collisions.sync(*graph_version, bodies, joints);
-            collisions.update(&self.placed, h, gravity.length());
-            self.join(&collisions.manifolds);
-            self.collect(&collisions.manifolds, herds.mechanisms(), free.len());
+            match part {
+                Some(_) => collisions.update_part(&self.placed, stale.as_deref(), h, gravity.length()),
+                None => collisions.update(&self.placed, h, gravity.length()),
+            }
+            let (first, manifolds) = collisions.present();
+            self.join(manifolds);
+            self.collect(manifolds, first, herds.mechanisms(), free.len());
         } else {
-            self.collect(&[], herds.mechanisms(), free.len());
+            self.collect(&[], 0, herds.mechanisms(), free.len());
         }
     }
 
@@ -302,14 +327,15 @@ impl Contacts {
         }
     }
 
-    fn collect(&mut self, manifolds: &[Manifold], mechanisms: usize, free: usize) {
+    /// Collects islands from contacts that are numbered from `first` on.
+    fn collect(&mut self, manifolds: &[Manifold], first: usize, mechanisms: usize, free: usize) {
         self.island_of.clear();
         self.island_of.resize(mechanisms + free, NONE);
         for (k, m) in manifolds.iter().enumerate() {
             let units = [self.unit[m.a as usize], self.unit[m.b as usize]];
             let Some(unit) = units.into_iter().find(|&u| u != NONE) else { continue };
             let island = self.open_island(unit);
-            self.islands[island].manifolds.push(k as u32);
+            self.islands[island].manifolds.push((first + k) as u32);
         }
         // what particles push moves as what touches does, even if it touches nothing
         for unit in 0..(mechanisms + free) as u32 {

@@ -124,6 +124,48 @@ fn the_broad_phase_finds_what_asking_all_pairs_finds() {
     assert!(seen > 1000, "{seen}");
 }
 
+/// While some take smaller steps the others wait where these have taken them; contacts of the former alone are looked for.
+#[test]
+fn a_part_of_a_step_finds_what_a_look_from_scratch_finds_and_keeps_the_rest() {
+    for (every, spread) in [(3, 0.5), (40, 0.6)] {
+        let mut world = moving_cloud(120, spread);
+        let moves = |slot: usize| slot % every == 1;
+        let (mut collisions, mut looked_at) = (Collisions::default(), 0);
+        for _ in 0..10 {
+            update(&world, &mut collisions);
+            let whole: Vec<Manifold> = collisions.manifolds.to_vec();
+            // all have moved before the first part, and only some before the second
+            for stale in [None, Some((0..121).filter(|slot| moves(*slot as usize)).collect::<Vec<u32>>())] {
+                for (id, b) in
+                    world.bodies.iter_mut().filter(|(id, b)| b.is_dynamic() && (stale.is_none() || moves(id.slot())))
+                {
+                    b.x += b.v * if moves(id.slot()) { 0.5 * H } else { H };
+                }
+                let mut bodies = placed(&world);
+                bodies.iter_mut().enumerate().for_each(|(slot, b)| b.waits = !moves(slot));
+                collisions.update_part(&bodies, stale.as_deref(), 0.5 * H, G);
+                let mut scratch = Collisions::default();
+                scratch.sync(world.graph_version, &world.bodies, &world.joints);
+                scratch.update(&placed(&world), 0.5 * H, G);
+                let of_what_moves = |m: &&Manifold| moves(m.a as usize) || moves(m.b as usize);
+                // how many points depends on the axis that a pair of boxes remembers
+                let ends = |m: &Manifold| (m.a, m.b);
+                let found: Vec<_> = collisions.present().1.iter().map(ends).collect();
+                let expected: Vec<_> = scratch.manifolds.iter().filter(of_what_moves).map(ends).collect();
+                assert_eq!(found, expected);
+                looked_at += found.len();
+            }
+            let last: Vec<Manifold> = collisions.present().1.to_vec();
+            collisions.end_parts();
+            let mut expected: Vec<Manifold> =
+                whole.into_iter().filter(|m| !moves(m.a as usize) && !moves(m.b as usize)).chain(last).collect();
+            expected.sort_by_key(|m| (m.collider_a, m.collider_b));
+            assert_eq!(bits(&collisions.manifolds), bits(&expected));
+        }
+        assert!(looked_at > 100, "{looked_at}");
+    }
+}
+
 fn bits(manifolds: &[Manifold]) -> Vec<u64> {
     let point = |p: &crate::collide::ContactPoint| {
         [p.gap, p.position.x, p.position.y, p.position.z, p.impulse_n].map(f64::to_bits)
@@ -361,7 +403,7 @@ fn collide_takes() {
             fly(&mut world, spread);
             let bodies = placed(&world);
             let start = clock();
-            collisions.follow(&bodies, H, G);
+            collisions.follow(&bodies, H, G, true);
             collisions.find_pairs();
             broad += start.elapsed().as_secs_f64();
             collisions.find_contacts(&bodies, 1.0 / 60.0);

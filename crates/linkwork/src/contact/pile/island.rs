@@ -194,7 +194,7 @@ impl Contacts {
         if piles.is_empty() {
             return others;
         }
-        let tasks = Tasks { world: world.seen(), free, herds, params, fresh, may_halve };
+        let tasks = Tasks { world: world.seen(), free, herds, params, fresh, may_halve, halvings };
         self.work_on(piles, mechanisms, herds, |contacts, island, members| tasks.run(contacts, island, members));
         for &k in piles {
             let mut island = self.lend(k);

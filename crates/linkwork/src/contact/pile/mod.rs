@@ -52,6 +52,9 @@ struct Effort {
 const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
 /// Where bringing velocities back to the joints of a large mechanism costs more than the sweeps do.
 const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
+/// Substeps of a halved step at least. It needs fewer, because its rows are those of its own start; with two overlaps grew by a
+/// third, with eight they were those of four (docs/method.md).
+const LEAST_SUBSTEPS: u32 = 4;
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
 /// Where what a substep changes would move nothing farther than this until the end of the step, m, the substeps that remain are
@@ -238,13 +241,15 @@ impl Pile {
         self.batches.add(number, manifold, bodies, drifts);
     }
 
-    /// Chooses the mechanisms that are seen through, and puts the other contacts into lanes; see [`Batches::prepare`].
+    /// Chooses the mechanisms that are seen through, and puts the other contacts into lanes; see [`Batches::prepare`]. The step has
+    /// been halved a number of times.
     pub fn prepare(
         &mut self,
         manifolds: &[Manifold],
         mechanisms: &[&mut Mechanism],
         tight: bool,
         shocks: bool,
+        halvings: u32,
         drift: impl Fn(&Manifold, DVec3) -> DVec3,
     ) {
         self.joints.prepare(mechanisms, !tight);
@@ -254,6 +259,7 @@ impl Pile {
             self.through.choose(&mut self.joints, &self.batches.waiting, mechanisms, self.frames.len(), tight);
         }
         self.effort = if self.joints.entries_alone(mechanisms) > COSTLY_ENTRIES { COSTLY } else { USUAL };
+        self.effort.substeps = (self.effort.substeps >> halvings).max(LEAST_SUBSTEPS);
         let n = f64::from(self.effort.substeps);
         self.through.take(&mut self.batches.waiting, manifolds, &self.frames, n, &drift);
         self.batches.prepare(manifolds, &self.frames, n, true, drift);

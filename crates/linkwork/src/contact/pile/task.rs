@@ -90,6 +90,8 @@ pub(super) struct Tasks<'a> {
     /// Whether mechanisms must be gathered.
     pub fresh: bool,
     pub may_halve: bool,
+    /// How often the step has been halved.
+    pub halvings: u32,
 }
 
 impl Tasks<'_> {
@@ -292,7 +294,14 @@ impl Tasks<'_> {
             }
         }
         let drift = |manifold: &Manifold, at| drift_at(world.bodies, manifold, at);
-        pile.prepare(&world.collisions.manifolds, mechanisms, island.tight, params.shock_propagation, drift);
+        pile.prepare(
+            &world.collisions.manifolds,
+            mechanisms,
+            island.tight,
+            params.shock_propagation,
+            self.halvings,
+            drift,
+        );
         for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
             let (first, movable) = (island.first[place], mechanism.movable_bodies().len());
             for b in mechanism.bounded_entries() {
