@@ -53,7 +53,7 @@ impl Collisions {
         self.manifolds.clear();
         self.sensors.clear();
         let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
-        let looks = Looks { entries, progress, old, bodies, h };
+        let looks = Looks { entries, progress, old, bodies, h, part: false };
         finders.iter_mut().for_each(Finder::clear);
         if finders.is_empty() {
             finders.push(Finder::default());
@@ -63,7 +63,7 @@ impl Collisions {
         std::mem::swap(manifolds, &mut finders[0].manifolds);
         finders[..parts].iter().for_each(|finder| sensors.extend_from_slice(&finder.sensors));
         if parts > 1 {
-            put_together(manifolds, pairs.chunks_mut(size).zip(finders).skip(1));
+            put_together(manifolds, pairs.chunks_mut(size).zip(finders).skip(1), |_| true);
         }
         // while everything stands still this one is not used, and must not grow after that
         old.clear();
@@ -86,44 +86,41 @@ impl Collisions {
             }
         }
         self.part = self.manifolds.len();
-        let mut asked = std::mem::take(&mut self.asked);
-        self.find_pairs_that_move(stale, &mut asked);
+        let few = self.few_that_move(stale);
         let Collisions { pairs, entries, manifolds, finders, progress, lent, .. } = self;
-        lent.clear();
-        lent.extend(asked.iter().map(|&k| std::mem::replace(&mut pairs[k as usize], Pair::NONE)));
         finders.iter_mut().for_each(Finder::clear);
-        let looks = Looks { entries, progress, old: manifolds, bodies, h };
+        let looks = Looks { entries, progress, old: manifolds, bodies, h, part: true };
+        let asked = |pair: &Pair| takes_part(progress, pair);
+        let Some(few) = few else {
+            let (_, size) = looks.look_at_all(pairs, finders);
+            return put_together(manifolds, pairs.chunks_mut(size).zip(finders), asked);
+        };
+        lent.clear();
+        lent.extend(few.iter().map(|&k| std::mem::replace(&mut pairs[k as usize], Pair::NONE)));
         let (_, size) = looks.look_at_all(lent, finders);
-        put_together(manifolds, lent.chunks_mut(size).zip(finders));
-        for (&k, pair) in asked.iter().zip(lent) {
-            std::mem::swap(&mut pairs[k as usize], pair);
-        }
-        self.asked = asked;
+        put_together(manifolds, lent.chunks_mut(size).zip(finders), asked);
+        few.iter().zip(lent).for_each(|(&k, pair)| std::mem::swap(&mut pairs[k as usize], pair));
     }
 
-    /// Finds the pairs of colliders that do not wait, in order; `stale` has the slots of all of these, if not all do.
-    fn find_pairs_that_move(&self, stale: Option<&[u32]>, found: &mut Vec<u32>) {
-        found.clear();
-        let moves = |k: u32| !self.progress[k as usize].waits;
-        let all = 0..self.entries.len() as u32;
+    /// The pairs of colliders that do not wait, in order, if these are few; `stale` has the slots of all that do not wait, if not all do.
+    fn few_that_move(&self, stale: Option<&[u32]>) -> Option<Vec<u32>> {
+        let moves = |k: &u32| !self.progress[*k as usize].waits;
         let colliders_of = |slot: &u32| match self.first_entry.get(*slot as usize + 1) {
             Some(&end) => self.first_entry[*slot as usize]..end,
             None => 0..0,
         };
-        let few: Vec<u32> = match stale {
-            None => all.filter(|&k| moves(k)).collect(),
-            Some(slots) => slots.iter().flat_map(colliders_of).filter(|&k| moves(k)).collect(),
+        let colliders: Vec<u32> = match stale {
+            None => (0..self.entries.len() as u32).filter(moves).collect(),
+            Some(slots) => slots.iter().flat_map(colliders_of).filter(moves).collect(),
         };
-        if few.len() > self.entries.len() / FEW {
-            let asked = |(_, p): &(usize, &Pair)| !p.sensor && (moves(p.a) || moves(p.b));
-            found.extend(self.pairs.iter().enumerate().filter(asked).map(|(k, _)| k as u32));
-            return;
+        if colliders.len() > self.entries.len() / FEW {
+            return None;
         }
-        for collider in few {
-            self.each_pair_of(collider, |k| found.extend((!self.pairs[k as usize].sensor).then_some(k)));
-        }
-        found.sort_unstable();
-        found.dedup();
+        let mut pairs = Vec::new();
+        colliders.iter().for_each(|&collider| self.each_pair_of(collider, |k| pairs.push(k)));
+        pairs.sort_unstable();
+        pairs.dedup();
+        Some(pairs)
     }
 
     /// Ends a step of which something took parts: every pair keeps the contacts that were found last.
@@ -133,7 +130,7 @@ impl Collisions {
         }
         let Collisions { pairs, manifolds, old, .. } = self;
         old.clear();
-        for pair in pairs {
+        for pair in pairs.iter_mut().filter(|pair| pair.count > 0) {
             let found = pair.first as usize..(pair.first + pair.count) as usize;
             pair.first = old.len() as u32;
             old.extend_from_slice(&manifolds[found]);
@@ -144,8 +141,17 @@ impl Collisions {
     }
 }
 
-/// Adds what parts of the pairs found to the contacts of those before them.
-fn put_together<'a>(contacts: &mut Manifolds, parts: impl Iterator<Item = (&'a mut [Pair], &'a mut Finder)>) {
+/// Whether a pair is looked at in a part of a step.
+fn takes_part(progress: &[Progress], pair: &Pair) -> bool {
+    !pair.sensor && !(progress[pair.a as usize].waits && progress[pair.b as usize].waits)
+}
+
+/// Adds what parts of the pairs found to the contacts of those before them; the pairs that were looked at are those `asked`.
+fn put_together<'a>(
+    contacts: &mut Manifolds,
+    parts: impl Iterator<Item = (&'a mut [Pair], &'a mut Finder)>,
+    asked: impl Fn(&Pair) -> bool + Sync,
+) {
     let parts: Vec<_> = parts.collect();
     let mut first = contacts.len() as u32;
     let mut places = contacts.add_many(parts.iter().map(|(_, finder)| finder.manifolds.len()).sum());
@@ -157,7 +163,7 @@ fn put_together<'a>(contacts: &mut Manifolds, parts: impl Iterator<Item = (&'a m
         (first, places) = (first + count, later);
     }
     for_each(&mut work, true, |_, (pairs, places, found, first)| {
-        pairs.iter_mut().for_each(|pair| pair.first += *first);
+        pairs.iter_mut().filter(|pair| pair.count > 0 && asked(pair)).for_each(|pair| pair.first += *first);
         places.iter_mut().zip(found.iter()).for_each(|(place, manifold)| place.take(manifold));
     });
 }
@@ -169,6 +175,8 @@ struct Looks<'a> {
     old: &'a [Manifold],
     bodies: &'a [PlacedBody],
     h: f64,
+    /// Whether only pairs that take part in a part of a step are looked at.
+    part: bool,
 }
 
 /// What a part of the pairs found, and its working memory.
@@ -207,9 +215,9 @@ impl Looks<'_> {
 
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
     fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
-        let Looks { entries, progress, old, bodies, h } = *self;
+        let Looks { entries, progress, old, bodies, h, part } = *self;
         let Finder { manifolds, sensors, touches, work } = finder;
-        for pair in pairs {
+        for pair in pairs.iter_mut().filter(|pair| !part || takes_part(progress, pair)) {
             let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
             let path = a.path + b.path;
             let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };

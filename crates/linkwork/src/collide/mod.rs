@@ -208,8 +208,7 @@ pub(crate) struct Collisions {
     fresh: Vec<(u32, u32)>,
     /// By slot, and one more: the first collider.
     first_entry: Vec<u32>,
-    /// Pairs that are looked at in a part of a step.
-    asked: Vec<u32>,
+    /// Pairs that are looked at in a part of a step, if they are few.
     lent: Vec<Pair>,
     progress: Vec<Progress>,
     /// By parts that are followed at once: colliders that need another fat box, where they may be, and its margin.

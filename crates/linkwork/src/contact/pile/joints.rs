@@ -4,6 +4,7 @@
 //! their own Jacobians and factors; what stands alone is solved by itself.
 
 use super::lanes::{gather, scatter_one};
+use super::parts::{Cut, split_at_all};
 use super::{NOBODY, Wide, narrow, widen};
 use crate::mechanism::four::{Four as Herded, Member};
 use crate::mechanism::herd::Herds;
@@ -51,9 +52,35 @@ pub(super) struct Joints {
     single_totals: Vec<f64>,
     marked: Vec<f64x4>,
     marked_singles: Vec<f64>,
+    /// Where all parts of the pile but the first begin.
+    cuts: Vec<Cut>,
+    /// Working memory of every part.
+    works: Vec<Work>,
+}
+
+#[derive(Default)]
+struct Work {
     u: Vec<[f64x4; 6]>,
     rhs: Vec<f64x4>,
     alone: Vec<Hat>,
+}
+
+/// The mechanisms of one part of a pile, with all that bringing its velocities back to their joints changes.
+struct Section<'a, 'm> {
+    herded: &'a mut [Herded],
+    fours: &'a [Four],
+    /// Of those in `fours`, and the number of the first.
+    lanes: &'a mut [f64x4],
+    first_lane: u32,
+    singles: &'a [Single],
+    /// Of those in `singles`, and the number of the first.
+    totals: &'a mut [f64],
+    first_total: u32,
+    mechanisms: &'a mut [&'m mut Mechanism],
+    u: &'a mut [Wide],
+    /// Its first body, and its first mechanism.
+    first: Cut,
+    work: &'a mut Work,
 }
 
 impl Joints {
@@ -64,6 +91,7 @@ impl Joints {
         self.singles.clear();
         self.lanes.clear();
         self.single_totals.clear();
+        self.cuts.clear();
     }
 
     /// Takes up to four members of a herd.
@@ -157,54 +185,80 @@ impl Joints {
         self.singles.iter().map(|s| mechanisms[s.mechanism as usize].layout.factor.entries()).sum()
     }
 
-    /// Brings velocities back to the joints.
-    pub fn project(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, u: &mut [Wide]) {
-        for four in &mut self.herded[..self.used] {
-            let read = |u: &[Wide], members: &[Member; 4], b: usize| gather(u, &places(members, b));
-            let write = |u: &mut [Wide], members: &[Member], b: usize, lanes: &[f64x4; 6]| {
-                scatter_one(u, &places(members, b), lanes);
-            };
-            four.project(herds.herd_of(four), u, read, write);
+    /// By place: whether a mechanism is solved together with one before it, so that no part of the pile may begin with it.
+    pub fn tied(&self, units: usize) -> Vec<bool> {
+        let mut tied = vec![false; units];
+        let mut tie = |first: u32, last: u32| tied[first as usize + 1..=last as usize].fill(true);
+        for four in self.herded() {
+            let places = four.members().iter().map(|m| m.place);
+            tie(places.clone().min().unwrap_or(0), places.max().unwrap_or(0));
         }
-        for k in 0..self.fours.len() {
-            self.project_four(k, mechanisms, u);
+        for four in &self.fours {
+            let places = four.members.iter().copied();
+            tie(places.clone().min().unwrap_or(0), places.max().unwrap_or(0));
         }
-        for single in &self.singles {
-            let mechanism = &mut *mechanisms[single.mechanism as usize];
-            let first = single.first_body as usize;
-            let bodies = mechanism.movable_bodies().len();
-            self.alone.clear();
-            self.alone.extend(u[first..first + bodies].iter().map(narrow));
-            let impulses = mechanism.project_velocities(&mut self.alone);
-            for (total, p) in self.single_totals[single.total as usize..].iter_mut().zip(impulses) {
-                *total += p;
-            }
-            for (u, v) in u[first..first + bodies].iter_mut().zip(&self.alone) {
-                *u = widen(v);
-            }
-        }
+        tied
     }
 
-    fn project_four(&mut self, k: usize, mechanisms: &[&mut Mechanism], u: &mut [Wide]) {
-        let Joints { fours, lanes, u: local, rhs, .. } = self;
-        let four = &fours[k];
-        let pattern = &*mechanisms[four.members[0] as usize];
-        let bodies = pattern.movable_bodies().len();
-        let place = |body: usize| four.first_body.map(|f| if f == NOBODY { NOBODY } else { f + body as u32 });
-        local.clear();
-        local.extend((0..bodies).map(|b| gather(u, &place(b))));
-        let (jacobian, rest) = lanes[four.jacobian as usize..].split_at_mut((four.factor - four.jacobian) as usize);
-        let (factor, rest) = rest.split_at_mut((four.drift - four.factor) as usize);
-        let (drift, total) = rest.split_at_mut((four.total - four.drift) as usize);
-        rhs.clear();
-        rhs.extend_from_slice(drift);
-        pattern.project_lanes(jacobian, factor, rhs, local);
-        for (total, p) in total.iter_mut().zip(&*rhs) {
-            *total += *p;
+    /// Divides them among the parts of the pile.
+    pub fn divide(&mut self, cuts: &[Cut]) {
+        self.cuts.clear();
+        self.cuts.extend_from_slice(cuts);
+    }
+
+    /// Brings velocities back to the joints.
+    pub fn project(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, u: &mut [Wide]) {
+        let Joints { herded, used, fours, singles, lanes, single_totals, cuts, works, .. } = self;
+        let herded = &mut herded[..*used];
+        if works.len() <= cuts.len() {
+            works.resize_with(cuts.len() + 1, Work::default);
         }
-        for (b, lanes) in local.iter().enumerate() {
-            scatter_one(u, &place(b), lanes);
+        if cuts.is_empty() {
+            let (first, work) = (Cut::default(), &mut works[0]);
+            let (totals, first_total, first_lane) = (&mut single_totals[..], 0, 0);
+            Section { herded, fours, lanes, first_lane, singles, totals, first_total, mechanisms, u, first, work }
+                .project(herds);
+            return;
         }
+        // all lists are in the order of bodies
+        let of_herded = cuts.iter().map(|cut| herded.partition_point(|f| f.members()[0].first_body < cut.body));
+        let of_herded: Vec<usize> = of_herded.collect();
+        let of_fours = |cut: &Cut| fours.partition_point(|f| f.first_body[0] < cut.body);
+        let of_singles = |cut: &Cut| singles.partition_point(|s| s.first_body < cut.body);
+        let lane_of = |k: usize| fours.get(k).map_or(lanes.len(), |f| f.jacobian as usize);
+        let total_of = |k: usize| singles.get(k).map_or(single_totals.len(), |s| s.total as usize);
+        let lane_begins: Vec<usize> = cuts.iter().map(|cut| lane_of(of_fours(cut))).collect();
+        let total_begins: Vec<usize> = cuts.iter().map(|cut| total_of(of_singles(cut))).collect();
+        let places = cuts.iter().map(|cut| (cut.place as usize).min(mechanisms.len())).collect::<Vec<_>>();
+        let mut sections: Vec<Section> = Vec::with_capacity(cuts.len() + 1);
+        let lists = split_at_all(herded, of_herded.into_iter())
+            .into_iter()
+            .zip(split_at_all(lanes, lane_begins.iter().copied()))
+            .zip(split_at_all(single_totals, total_begins.iter().copied()))
+            .zip(split_at_all(mechanisms, places.into_iter()))
+            .zip(split_at_all(u, cuts.iter().map(|cut| cut.body as usize)))
+            .zip(works.iter_mut());
+        for (k, (((((herded, lanes), totals), mechanisms), u), work)) in lists.enumerate() {
+            let first = if k == 0 { Cut::default() } else { cuts[k - 1] };
+            let range = |of: &dyn Fn(&Cut) -> usize, all: usize| {
+                let begin = if k == 0 { 0 } else { of(&cuts[k - 1]) };
+                begin..cuts.get(k).map_or(all, of)
+            };
+            sections.push(Section {
+                herded,
+                fours: &fours[range(&of_fours, fours.len())],
+                lanes,
+                first_lane: if k == 0 { 0 } else { lane_begins[k - 1] as u32 },
+                singles: &singles[range(&of_singles, singles.len())],
+                totals,
+                first_total: if k == 0 { 0 } else { total_begins[k - 1] as u32 },
+                mechanisms,
+                u,
+                first,
+                work,
+            });
+        }
+        for_each(&mut sections, true, |_, section| section.project(herds));
     }
 
     /// Remembers the impulses so far.
@@ -244,6 +298,58 @@ impl Joints {
         }
         for single in &self.singles {
             visit(single.mechanism, single.first_body, &self.single_totals[single.total as usize..]);
+        }
+    }
+}
+
+impl Section<'_, '_> {
+    fn project(&mut self, herds: &Herds) {
+        let first = self.first.body;
+        for four in &mut *self.herded {
+            let of = |members: &[Member], b: usize| places(members, b).map(|body| body.wrapping_sub(first));
+            let read = |u: &[Wide], members: &[Member; 4], b: usize| gather(u, &of(members, b));
+            let write = |u: &mut [Wide], members: &[Member], b: usize, lanes: &[f64x4; 6]| {
+                scatter_one(u, &of(members, b), lanes);
+            };
+            four.project(herds.herd_of(four), self.u, read, write);
+        }
+        for four in self.fours {
+            self.project_four(four);
+        }
+        for single in self.singles {
+            let mechanism = &mut *self.mechanisms[(single.mechanism - self.first.place) as usize];
+            let first = (single.first_body - self.first.body) as usize;
+            let u = &mut self.u[first..first + mechanism.movable_bodies().len()];
+            let alone = &mut self.work.alone;
+            alone.clear();
+            alone.extend(u.iter().map(narrow));
+            let impulses = mechanism.project_velocities(alone);
+            let totals = &mut self.totals[(single.total - self.first_total) as usize..];
+            totals.iter_mut().zip(impulses).for_each(|(total, p)| *total += p);
+            u.iter_mut().zip(alone).for_each(|(u, v)| *u = widen(v));
+        }
+    }
+
+    fn project_four(&mut self, four: &Four) {
+        let Work { u: local, rhs, .. } = &mut *self.work;
+        let pattern = &*self.mechanisms[(four.members[0] - self.first.place) as usize];
+        let bodies = pattern.movable_bodies().len();
+        let place =
+            |body: usize| four.first_body.map(|f| if f == NOBODY { NOBODY } else { f - self.first.body + body as u32 });
+        local.clear();
+        local.extend((0..bodies).map(|b| gather(self.u, &place(b))));
+        let lanes = &mut self.lanes[(four.jacobian - self.first_lane) as usize..];
+        let (jacobian, rest) = lanes.split_at_mut((four.factor - four.jacobian) as usize);
+        let (factor, rest) = rest.split_at_mut((four.drift - four.factor) as usize);
+        let (drift, total) = rest.split_at_mut((four.total - four.drift) as usize);
+        rhs.clear();
+        rhs.extend_from_slice(drift);
+        pattern.project_lanes(jacobian, factor, rhs, local);
+        for (total, p) in total.iter_mut().zip(&*rhs) {
+            *total += *p;
+        }
+        for (b, lanes) in local.iter().enumerate() {
+            scatter_one(self.u, &place(b), lanes);
         }
     }
 }

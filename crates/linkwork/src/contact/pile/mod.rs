@@ -21,6 +21,7 @@ mod batches;
 mod island;
 mod joints;
 mod lanes;
+mod parts;
 mod shock;
 mod task;
 mod through;
@@ -38,6 +39,7 @@ pub(super) use island::{Plan, drift_at, drifts};
 use joints::{Joints, places};
 pub(super) use lanes::Against;
 use lanes::gather;
+use parts::{Contacts, cuts};
 pub(super) use task::{PointImpulse, Spare};
 use through::Throughs;
 use wide::f64x4;
@@ -143,7 +145,7 @@ pub(super) struct Pile {
     /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
     earlier: Vec<Wide>,
-    batches: Batches,
+    contacts: Contacts,
     joints: Joints,
     through: Throughs,
     bounded: Vec<BoundedRow>,
@@ -182,7 +184,7 @@ impl Pile {
         self.kick.clear();
         self.lags.clear();
         self.way.clear();
-        self.batches.clear();
+        self.contacts.clear();
         self.joints.clear();
         self.through.clear();
         self.bounded.clear();
@@ -238,11 +240,11 @@ impl Pile {
 
     /// Adds a contact; bodies are `None` where nothing moves, `drifts` says whether the user moves one.
     pub fn add_contact(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
-        self.batches.add(number, manifold, bodies, drifts);
+        self.contacts.between.add(number, manifold, bodies, drifts);
     }
 
     /// Chooses the mechanisms that are seen through, and puts the other contacts into lanes; see [`Batches::prepare`]. The step has
-    /// been halved a number of times.
+    /// been halved a number of times; `first` are the first bodies of mechanisms and bodies without joints, in the order of their places.
     pub fn prepare(
         &mut self,
         manifolds: &[Manifold],
@@ -250,19 +252,30 @@ impl Pile {
         tight: bool,
         shocks: bool,
         halvings: u32,
-        drift: impl Fn(&Manifold, DVec3) -> DVec3,
+        first: &[u32],
+        drift: impl Fn(&Manifold, DVec3) -> DVec3 + Sync,
     ) {
         self.joints.prepare(mechanisms, !tight);
         self.goes_on = !tight;
         // shocks are passed on from body to body
         if !shocks {
-            self.through.choose(&mut self.joints, &self.batches.waiting, mechanisms, self.frames.len(), tight);
+            self.through.choose(&mut self.joints, &self.contacts.between.waiting, mechanisms, self.frames.len(), tight);
         }
         self.effort = if self.joints.entries_alone(mechanisms) > COSTLY_ENTRIES { COSTLY } else { USUAL };
         self.effort.substeps = (self.effort.substeps >> halvings).max(LEAST_SUBSTEPS);
         let n = f64::from(self.effort.substeps);
-        self.through.take(&mut self.batches.waiting, manifolds, &self.frames, n, &drift);
-        self.batches.prepare(manifolds, &self.frames, n, true, drift);
+        self.through.take(&mut self.contacts.between.waiting, manifolds, &self.frames, n, &drift);
+        if !shocks {
+            let tied = self.joints.tied(first.len());
+            self.divide(cuts(self.frames.len(), first, &tied));
+        }
+        self.contacts.prepare(manifolds, &self.frames, n, drift);
+    }
+
+    /// Divides the pile into parts that are swept over side by side ([`parts`]).
+    fn divide(&mut self, cuts: Vec<parts::Cut>) {
+        self.joints.divide(&cuts);
+        self.contacts.divide(cuts);
     }
 
     /// Adds a row with bounds of its impulse; `b` is its velocity after the kick, less what is wanted.
@@ -329,7 +342,7 @@ impl Pile {
         let may_repeat = !shocks && self.through.is_empty();
         // sweeps over what is seen through converge too slowly for more
         self.tolerance = if may_repeat {
-            (PRECISION * h_s * self.batches.fastest(&self.u)).clamp(FINEST, COARSEST)
+            (PRECISION * h_s * self.contacts.fastest(&self.u)).clamp(FINEST, COARSEST)
         } else {
             COARSEST
         };
@@ -346,13 +359,13 @@ impl Pile {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
             let elapsed = f64::from(substep) * h_s;
-            self.batches.start(&mut self.u, &self.way, elapsed);
+            self.contacts.start(&mut self.u, &self.way, elapsed);
             self.through.start(&mut self.u, &self.way, elapsed);
             self.start_bounded();
             self.joints.project(mechanisms, herds, &mut self.u);
             // with nothing to push out both stages would aim at the same: one is enough, and bodies go as friction lets them; but what is
             // seen through is not swept well with friction before its normals are (a chain of 400 links did not fall)
-            let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.batches.overlap();
+            let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.contacts.overlap();
             let most = self.effort.sweeps * if pushes_out { 1 } else { 2 };
             let (pushes, pushed) = self.stage(mechanisms, herds, h_s, pushes_out, most);
             if shocks {
@@ -371,7 +384,7 @@ impl Pile {
             }
             outcome.sweeps += pushes + sweeps;
             outcome.residual = residual;
-            self.batches.end(1.0);
+            self.contacts.end(1.0);
             self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
             let is_steady =
@@ -396,7 +409,7 @@ impl Pile {
             change * time < STEADY
         };
         self.u.iter().zip(&self.before).zip(&self.frames).all(is_same)
-            && self.batches.touch_nothing_else(&self.u, &self.way, elapsed, time)
+            && self.contacts.touch_nothing_else(&self.u, &self.way, elapsed, time)
     }
 
     /// Takes the last substep some times more, with the little by which it changed velocities if the one before did the same: over
@@ -412,7 +425,7 @@ impl Pile {
                 u[s] += times * change;
             }
         }
-        self.batches.end(times);
+        self.contacts.end(times);
         self.joints.repeat(times);
         self.bounded.iter_mut().for_each(|b| b.total += times * b.impulse);
     }
@@ -428,11 +441,11 @@ impl Pile {
     ) -> (u32, f64) {
         let (mut sweeps, mut last) = (0, f64::INFINITY);
         let fastest = FARTHEST_PUSH / (h_s * f64::from(self.effort.substeps));
-        self.batches.aim(h_s, biased, fastest);
+        self.contacts.aim(h_s, biased, fastest);
         self.through.aim(h_s, biased, fastest);
         loop {
             let mut moved = self.sweep_bounded();
-            moved = moved.max(self.batches.sweep(&mut self.u, !biased));
+            moved = moved.max(self.contacts.sweep(&mut self.u, !biased));
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
             self.joints.project(mechanisms, herds, &mut self.u);
             sweeps += 1;
@@ -503,7 +516,7 @@ impl Pile {
 
     /// Calls `visit` with every manifold, its points' numbers and their impulses (normal, and across it as a vector).
     pub fn each_impulse(&self, mut visit: impl FnMut(u32, usize, f64, DVec3)) {
-        self.batches.each_total(&mut visit);
+        self.contacts.each_total(&mut visit);
         self.through.each_total(visit);
     }
 

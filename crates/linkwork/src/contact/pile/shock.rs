@@ -66,10 +66,10 @@ impl Levels {
 impl Pile {
     /// Passes shocks up through the pile, towards the velocities that the last stage aimed at.
     pub(super) fn propagate_shocks(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds) {
-        self.levels.find(self.u.len(), &self.batches);
+        self.levels.find(self.u.len(), &self.contacts.between);
         for level in 1..=self.levels.highest {
             for _ in 0..SWEEPS {
-                self.batches.push_level(&mut self.u, &self.levels, level);
+                self.contacts.between.push_level(&mut self.u, &self.levels, level);
             }
             self.joints.project(mechanisms, herds, &mut self.u);
         }

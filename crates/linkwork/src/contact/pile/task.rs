@@ -300,6 +300,7 @@ impl Tasks<'_> {
             island.tight,
             params.shock_propagation,
             self.halvings,
+            &island.first,
             drift,
         );
         for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
