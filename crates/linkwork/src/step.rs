@@ -116,13 +116,18 @@ impl Active {
         self.free.resize(free, active);
     }
 
-    pub fn is_all(&self) -> bool {
-        !self.mechanisms.contains(&false) && !self.free.contains(&false)
-    }
-
     fn is_empty(&self) -> bool {
         !self.mechanisms.contains(&true) && !self.free.contains(&true)
     }
+}
+
+/// A part of a step, for those who look for contacts in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    /// What may have moved since the last look; `None` if that is everything.
+    pub moved: Option<&'a Active>,
+    /// Slots of the bodies that the user moves.
+    pub driven: &'a [(usize, Placed)],
 }
 
 /// The stages of a step of a closed world; nothing changes before all of them are known to give numbers.
@@ -159,13 +164,13 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// `parts` begins with that of this round. In a part of a step: what may have `moved` since contacts were looked for.
+    /// `parts` begins with that of this round; `part` if it is a part of a step.
     fn run(
         &self,
         world: &mut World,
         scratch: &mut Scratch,
         parts: &mut [(Active, Active)],
-        moved: Option<&Active>,
+        part: Option<Part>,
         h: f64,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
@@ -178,7 +183,7 @@ impl Round<'_> {
         // 1 what touches, and joints: every mechanism that touches nothing by itself, in working memory
         let mut timer = StageTimer::default();
         timer.start(params.clock);
-        contacts.find(world, herds, free, active, h, moved.map(|moved| (moved, self.driven)));
+        contacts.find(world, herds, free, active, h, part);
         if params.sleeping && self.halvings == 0 {
             contacts.let_sleep(world, mechanisms, herds, free, active);
         }
@@ -259,11 +264,14 @@ impl Round<'_> {
 
         // 4 the rest in two halves
         let mut halves = || {
-            for (elapsed, moved) in [(self.elapsed, &*active), (self.elapsed + 0.5 * h, &*late)] {
+            // the first part of a step finds everything moved, or waiting where it did not before
+            let before = (self.halvings > 0).then_some(&*active);
+            for (elapsed, moved) in [(self.elapsed, before), (self.elapsed + 0.5 * h, Some(&*late))] {
                 place_kinematic_bodies(world, self.driven, elapsed);
                 let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
                 parts[0].0.clone_from(late);
-                half.run(world, scratch, parts, Some(moved), 0.5 * h, report)?;
+                let part = Part { moved, driven: self.driven };
+                half.run(world, scratch, parts, Some(part), 0.5 * h, report)?;
             }
             Ok(())
         };
@@ -320,6 +328,12 @@ impl Scratch {
     #[cfg(test)]
     pub(crate) fn disband_herds(&mut self) {
         self.herds.disband();
+    }
+
+    /// Into how many parts piles were divided in the last step, at most.
+    #[cfg(test)]
+    pub(crate) fn parts_of_piles(&self) -> usize {
+        self.contacts.parts_of_piles()
     }
 
     /// Of every mechanism: whether it was advanced as a member of a herd in the last step.

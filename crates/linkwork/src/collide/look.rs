@@ -10,7 +10,7 @@ use glam::DQuat;
 const FEW_PAIRS: usize = 1000;
 /// Parts for every thread otherwise: some pairs take far longer than others.
 const PARTS: usize = 4;
-/// Where fewer than one in so many colliders move, their pairs are looked up; else all pairs are gone through.
+/// Where at most one in so many colliders moves, their pairs are looked up; else all pairs are gone through.
 const FEW: usize = 8;
 
 impl Collisions {
@@ -43,6 +43,7 @@ impl Collisions {
     /// Finds what touches within reach; contacts are left in the order of their pairs.
     pub(super) fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
         self.part = 0;
+        self.unseen.clear();
         self.progress.clear();
         self.progress.extend(self.entries.iter().map(|e| Collisions::progress_of(e, bodies)));
         if !std::mem::take(&mut self.renumbered) && self.are_all_still() {
@@ -128,12 +129,22 @@ impl Collisions {
         if std::mem::take(&mut self.part) == 0 {
             return;
         }
-        let Collisions { pairs, manifolds, old, .. } = self;
+        let Collisions { pairs, manifolds, old, unseen, .. } = self;
+        // those of an earlier part are not told once their pair has been looked at again
+        unseen.retain(|&k| {
+            let m = &manifolds[k as usize];
+            let pair = pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b)));
+            pair.is_ok_and(|pair| pairs[pair].count > 0 && pairs[pair].first < k)
+        });
         old.clear();
         for pair in pairs.iter_mut().filter(|pair| pair.count > 0) {
             let found = pair.first as usize..(pair.first + pair.count) as usize;
             pair.first = old.len() as u32;
             old.extend_from_slice(&manifolds[found]);
+        }
+        for k in unseen.iter_mut() {
+            let before = std::mem::replace(k, old.len() as u32);
+            old.extend_from_slice(&manifolds[before as usize..=before as usize]);
         }
         std::mem::swap(manifolds, old);
         old.clear();

@@ -9,7 +9,7 @@
 //! the lower one is stopped.
 //!
 //! *Parts.* What needs smaller steps takes them while the rest waits ([`Collisions::update_part`]): only contacts of what moves are
-//! looked for, so that a machine that lands costs a large world no more than itself.
+//! looked for, so that a machine that lands does not have a large world looked at again and again.
 //!
 //! *Path.* Every collider counts the path its points have travelled at most. A pair whose separation was s is not
 //! looked at again while the path since is less than s minus its reach.
@@ -189,6 +189,8 @@ pub(crate) struct Collisions {
     /// Sensors that overlap something, ordered.
     pub sensors: Vec<SensorTouch>,
     entries: Vec<Entry>,
+    /// By slot, and one more: the first collider.
+    first_entry: Vec<u32>,
     pairs: Vec<Pair>,
     /// Slots of bodies that joints keep from colliding, ordered.
     apart: Vec<(u32, u32)>,
@@ -202,12 +204,12 @@ pub(crate) struct Collisions {
     by_second: OnceLock<(Vec<u32>, Vec<u32>)>,
     /// Where the contacts of the present part of a step begin; those before are of what waits, or were found anew.
     part: usize,
+    /// Contacts that were not seen where the step began, by their numbers; no pair knows of them.
+    unseen: Vec<u32>,
     // working memory
     finders: Vec<Finder>,
     old: Manifolds,
     fresh: Vec<(u32, u32)>,
-    /// By slot, and one more: the first collider.
-    first_entry: Vec<u32>,
     /// Pairs that are looked at in a part of a step, if they are few.
     lent: Vec<Pair>,
     progress: Vec<Progress>,
@@ -361,6 +363,13 @@ impl Collisions {
         }
         self.find_pairs();
         self.find_contacts_of_part(bodies, stale, h);
+    }
+
+    /// Adds contacts that solving has found where bodies end.
+    pub fn add_unseen(&mut self, manifolds: &[Manifold]) {
+        let first = self.manifolds.len() as u32;
+        self.unseen.extend(first..first + manifolds.len() as u32);
+        self.manifolds.extend_from_slice(manifolds);
     }
 
     /// Contacts of the present step, or part of one, and the number of the first.

@@ -33,13 +33,13 @@ use crate::body::{Accelerations, BodyState};
 use crate::collide::{Looker, Manifold, PlacedBody};
 use crate::joint::Motion;
 use crate::joint::rows::Row;
-use crate::math::{Placed, length};
+use crate::math::length;
 use crate::mechanism::four::{LoadedJoint, MovedBody};
 use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Mechanism};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
-use crate::step::Active;
+use crate::step::{Active, Part};
 use crate::world::{Bodies, Joints, Seen, World};
 use bounce::Bounces;
 use entries::guess_joints;
@@ -229,7 +229,7 @@ pub(crate) struct Contacts {
 
 impl Contacts {
     /// Finds what touches within a step of `h`, and the islands of what is active; the rest stands still. `free` are the
-    /// slots of bodies without joints. In a `part` of a step: what may have moved since the last look, and what the user moves.
+    /// slots of bodies without joints; `part` tells whether it is a part of a step.
     pub fn find(
         &mut self,
         world: &mut World,
@@ -237,7 +237,7 @@ impl Contacts {
         free: &[u32],
         active: &Active,
         h: f64,
-        part: Option<(&Active, &[(usize, Placed)])>,
+        part: Option<Part>,
     ) {
         self.count = 0;
         self.advances.clear();
@@ -251,7 +251,7 @@ impl Contacts {
         // slots without a body keep what they had: nothing looks at them
         self.placed.resize(slots, PlacedBody::default());
         self.number_units(slots, herds, free, active);
-        let stale = part.filter(|(moved, _)| !moved.is_all()).map(|(moved, driven)| {
+        let stale = part.and_then(|part| part.moved.zip(Some(part.driven))).map(|(moved, driven)| {
             let jointed = (0..herds.mechanisms()).filter(|m| moved.mechanisms[*m]);
             let mut stale: Vec<u32> = jointed.flat_map(|m| herds.bodies_of(m as u32)).copied().collect();
             stale.extend(free.iter().zip(&moved.free).filter(|(_, moved)| **moved).map(|(slot, _)| *slot));
@@ -686,11 +686,17 @@ impl Contacts {
                 point.blow = changed.blow;
             }
         }
-        manifolds.extend_from_slice(unseen);
+        world.collisions.add_unseen(unseen);
         island.touching.clear();
         for p in island.impulses.drain(..) {
-            p.give_to(&mut manifolds[p.manifold as usize]);
+            p.give_to(&mut world.collisions.manifolds[p.manifold as usize]);
         }
+    }
+
+    /// Into how many parts piles were divided in the last step, at most.
+    #[cfg(test)]
+    pub fn parts_of_piles(&self) -> usize {
+        self.spare.parts()
     }
 
     /// Whether a mechanism was advanced as a member of a herd: its new state is here, not in its own memory.

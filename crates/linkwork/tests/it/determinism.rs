@@ -90,7 +90,7 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
-pub fn any_number_of_threads_agrees(scene: &Scene, name: &str, steps: usize) {
+fn any_number_of_threads_agrees(scene: &Scene, name: &str, steps: usize) {
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| hash_after(scene, steps))

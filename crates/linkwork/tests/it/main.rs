@@ -15,7 +15,6 @@ mod collision;
 mod contact;
 mod contact_hard;
 mod contact_mechanisms;
-mod contact_parts;
 mod contact_piles;
 mod contact_soft;
 mod contact_solvers;

@@ -134,6 +134,7 @@ fn a_part_of_a_step_finds_what_a_look_from_scratch_finds_and_keeps_the_rest() {
         for _ in 0..10 {
             update(&world, &mut collisions);
             let whole: Vec<Manifold> = collisions.manifolds.to_vec();
+            let mut last: Vec<Manifold> = Vec::new();
             // all have moved before the first part, and only some before the second
             for stale in [None, Some((0..121).filter(|slot| moves(*slot as usize)).collect::<Vec<u32>>())] {
                 for (id, b) in
@@ -154,12 +155,16 @@ fn a_part_of_a_step_finds_what_a_look_from_scratch_finds_and_keeps_the_rest() {
                 let expected: Vec<_> = scratch.manifolds.iter().filter(of_what_moves).map(ends).collect();
                 assert_eq!(found, expected);
                 looked_at += found.len();
+                last = collisions.present().1.to_vec();
+                // one that solving finds at the end: that of the first part is not told, because its pair is looked at again
+                collisions.add_unseen(&last[..1]);
             }
-            let last: Vec<Manifold> = collisions.present().1.to_vec();
+            let unseen = last[0];
             collisions.end_parts();
             let mut expected: Vec<Manifold> =
                 whole.into_iter().filter(|m| !moves(m.a as usize) && !moves(m.b as usize)).chain(last).collect();
             expected.sort_by_key(|m| (m.collider_a, m.collider_b));
+            expected.push(unseen);
             assert_eq!(bits(&collisions.manifolds), bits(&expected));
         }
         assert!(looked_at > 100, "{looked_at}");

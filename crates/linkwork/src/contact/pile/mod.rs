@@ -54,8 +54,8 @@ struct Effort {
 const USUAL: Effort = Effort { substeps: 8, sweeps: 6 };
 /// Where bringing velocities back to the joints of a large mechanism costs more than the sweeps do.
 const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
-/// Substeps of a halved step at least. It needs fewer, because its rows are those of its own start; with two overlaps grew by a
-/// third, with eight they were those of four (docs/method.md).
+/// Substeps of a halved step at least. It needs fewer, because its rows are those of its own start; with two, overlaps were a third
+/// deeper on average, with four they were not (docs/method.md).
 const LEAST_SUBSTEPS: u32 = 4;
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
@@ -276,6 +276,12 @@ impl Pile {
     fn divide(&mut self, cuts: Vec<parts::Cut>) {
         self.joints.divide(&cuts);
         self.contacts.divide(cuts);
+    }
+
+    /// Parts into which it is divided, or none.
+    #[cfg(test)]
+    pub fn parts(&self) -> usize {
+        self.contacts.in_use()
     }
 
     /// Adds a row with bounds of its impulse; `b` is its velocity after the kick, less what is wanted.

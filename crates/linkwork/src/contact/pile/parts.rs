@@ -117,7 +117,8 @@ impl Contacts {
         self.cuts.iter().map(|cut| cut.body as usize)
     }
 
-    fn in_use(&self) -> usize {
+    /// Parts of the pile, or none.
+    pub fn in_use(&self) -> usize {
         if self.cuts.is_empty() { 0 } else { self.cuts.len() + 1 }
     }
 
@@ -195,26 +196,4 @@ impl Contacts {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Cut, cuts, split_at_all};
-
-    #[test]
-    fn parts_have_bodies_in_equal_numbers_and_never_begin_with_what_is_tied() {
-        // 1500 units of two bodies each, solved in fours
-        let first: Vec<u32> = (0..1500).map(|k| 2 * k).collect();
-        let tied: Vec<bool> = (0..1500).map(|k| k % 4 != 0).collect();
-        let found = cuts(3000, &first, &tied);
-        assert_eq!(found, [Cut { body: 1000, place: 500 }, Cut { body: 2000, place: 1000 }]);
-        assert_eq!(cuts(3000, &first, &[false, true].repeat(750))[0], Cut { body: 1000, place: 500 });
-        assert!(cuts(1999, &first[..1000], &tied).is_empty(), "too small");
-        assert!(cuts(3000, &first, &[true; 1500]).is_empty(), "all tied together");
-        assert!(cuts(60_000, &(0..10_000).map(|k| 6 * k).collect::<Vec<_>>(), &[]).len() == 7);
-    }
-
-    #[test]
-    fn a_list_is_split_where_parts_begin() {
-        let mut list = [0, 1, 2, 3, 4];
-        let parts = split_at_all(&mut list, [0, 2, 5].into_iter());
-        assert_eq!(parts.iter().map(|p| p.to_vec()).collect::<Vec<_>>(), [vec![], vec![0, 1], vec![2, 3, 4], vec![]]);
-    }
-}
+mod tests;

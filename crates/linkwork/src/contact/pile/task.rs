@@ -76,6 +76,13 @@ impl Spare {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
+    /// Into how many parts the last piles were divided, at most.
+    #[cfg(test)]
+    pub fn parts(&self) -> usize {
+        let works = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        works.iter().map(|work| work.pile.parts()).max().unwrap_or(0)
+    }
+
     fn give_back(&self, work: Work) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(work);
     }
