@@ -154,7 +154,8 @@ impl Collisions {
 
 /// Whether a pair is looked at in a part of a step.
 fn takes_part(progress: &[Progress], pair: &Pair) -> bool {
-    !pair.sensor && !(progress[pair.a as usize].waits && progress[pair.b as usize].waits)
+    let waits = |collider: u32| progress[collider as usize].waits;
+    !(pair.sensor || waits(pair.a) && waits(pair.b))
 }
 
 /// Adds what parts of the pairs found to the contacts of those before them; the pairs that were looked at are those `asked`.

@@ -39,7 +39,7 @@ pub(super) fn cuts(bodies: usize, first: &[u32], tied: &[bool]) -> Vec<Cut> {
 }
 
 /// Splits a list of things into those of every part; `begins` are the numbers of the first of all parts but the first one.
-pub(super) fn split_at_all<'a, T>(mut list: &'a mut [T], begins: impl Iterator<Item = usize>) -> Vec<&'a mut [T]> {
+pub(super) fn split_at_all<T>(mut list: &mut [T], begins: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let (mut parts, mut before) = (Vec::new(), 0);
     for begin in begins {
         let (now, later) = std::mem::take(&mut list).split_at_mut(begin - before);
