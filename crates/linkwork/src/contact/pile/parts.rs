@@ -13,7 +13,7 @@ use crate::parallel::for_each;
 use glam::DVec3;
 
 /// Bodies of a part at least, and parts at most. What touches across parts is swept over by one thread, lanes of more parts are less well
-/// filled, and threads have to wait for each other in every sweep: parts of 500 bodies took longer with two threads than one part.
+/// filled, and threads have to wait for each other in every sweep (docs/method.md, Threads).
 const PART: usize = 1000;
 const MOST_PARTS: usize = 8;
 
