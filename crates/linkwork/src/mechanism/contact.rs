@@ -43,6 +43,8 @@ pub(super) struct ContactScratch {
     /// The same with it, before positions are closed.
     pub with_contacts: Vec<Hat>,
     pub answered: Vec<f64>,
+    /// Whether it turns so far in this step that the rows of the start do not close its joints.
+    pub bends_off: bool,
     lanes: Vec<[f64x8; 6]>,
     pub lanes_rhs: Vec<f64x8>,
 }

@@ -322,6 +322,11 @@ impl Four {
         self.marked.clone_from(&self.total);
     }
 
+    /// Forgets what was given since then.
+    pub fn go_back(&mut self) {
+        self.total.clone_from(&self.marked);
+    }
+
     /// Gives what was given since then some times more.
     pub fn repeat(&mut self, times: f64) {
         let many = f64x4::splat(times);
@@ -336,10 +341,20 @@ impl Four {
     }
 
     /// Finds where mean velocities of a step lead with the joints closed to a tolerance. [`Four::closed`] tells how that went.
-    pub fn predict(&mut self, herd: &Herd, h: f64, tolerance: f64, mean: impl Fn(&[Member; 4], usize) -> Hats) {
+    /// `again` if it has been asked before in this step.
+    pub fn predict(
+        &mut self,
+        herd: &Herd,
+        h: f64,
+        tolerance: f64,
+        again: bool,
+        mean: impl Fn(&[Member; 4], usize) -> Hats,
+    ) {
         self.u.clear();
         self.u.extend((0..herd.bodies).map(|b| mean(&self.members, b)));
-        self.impulse.clone_from(&self.total);
+        if !again {
+            self.impulse.clone_from(&self.total);
+        }
         let unfit = self.unfit(herd, h);
         let mut closed: [Option<u32>; 4] = [None; 4];
         let mut given_up = unfit;
@@ -447,6 +462,11 @@ impl Four {
     /// Where a body of a member will be.
     pub fn next_pose(&self, lane: usize, body: usize) -> Placed {
         self.next[body].one(lane)
+    }
+
+    /// The mean velocities with which a body of every member goes there.
+    pub fn means(&self, body: usize) -> [Hat; 4] {
+        hats(&self.u[body])
     }
 
     /// How a body of every member moves.

@@ -191,7 +191,7 @@ impl Linearisation {
 
 impl Mechanism {
     /// Linearises at the present poses for steps of size `h`, unless that is what the system already holds.
-    pub(super) fn linearise_here(&mut self, h: f64) {
+    pub(crate) fn linearise_here(&mut self, h: f64) {
         let lin = &self.linear;
         // without soft rows the system does not depend on the step
         let same = lin.held_for.is_some_and(|held| held == h || lin.soft.is_empty())

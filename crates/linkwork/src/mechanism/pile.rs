@@ -15,7 +15,9 @@ use wide::{f64x4, f64x8};
 /// How far a body may turn in a step of a pile, rad; beyond, turns could not be told from each other.
 pub(super) const SPIN_IN_PILE: f64 = 3.0;
 /// Newton steps that close joints where the rows of the start do not.
-const MOST_PROJECTIONS: u32 = 10;
+const MOST_PROJECTIONS: u32 = 20;
+/// What one of them may leave of what the one before left for the rows to be kept.
+const FAST: f64 = 0.1;
 /// Turn in one of them at most, rad.
 const FARTHEST_TURN: f64 = 0.5;
 
@@ -246,30 +248,40 @@ impl Mechanism {
         }
     }
 
-    /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far and the substep of
-    /// the pile; `None` if they cannot be closed so.
+    /// Finds where the mean velocities of a step lead with the joints closed, given the impulses of the joints so far, unless it has been
+    /// asked before in this step, and the substep of the pile; `None` if they cannot be closed so.
     pub(crate) fn predict_in_pile(
         &mut self,
         h: f64,
         params: &StepParams,
         mean: &[Hat],
-        impulses: &[f64],
+        impulses: Option<&[f64]>,
         substep: f64,
     ) -> Option<u32> {
         self.timer.resume();
         self.u.copy_from_slice(mean);
-        let part = 1.0 + more_kick(self.lag, self.contact.presses, substep) / h;
-        let kicked = self.contact.kicked_impulse.iter().zip(impulses);
-        self.impulse.iter_mut().zip(kicked).for_each(|(p, (k, d))| *p = part * k + d);
+        if let Some(impulses) = impulses {
+            let part = 1.0 + more_kick(self.lag, self.contact.presses, substep) / h;
+            let kicked = self.contact.kicked_impulse.iter().zip(impulses);
+            self.impulse.iter_mut().zip(kicked).for_each(|(p, (k, d))| *p = part * k + d);
+        }
         self.contact.with_contacts.clone_from(&self.u);
         self.contact.answered.clone_from(&self.impulse);
         self.predict_outside(h);
-        match self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE) {
-            Some(_) => None,
-            None => self
-                .close_positions(h, params.joint_tolerance, params.joint_tolerance)
-                .or_else(|| self.close_by_projection(h, params.joint_tolerance)),
+        if impulses.is_some() {
+            self.contact.bends_off = false;
+            if self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE).is_some() {
+                return None;
+            }
         }
+        if !self.contact.bends_off {
+            let closed = self.close_positions(h, params.joint_tolerance, params.joint_tolerance);
+            if closed.is_some() {
+                return closed;
+            }
+            self.contact.bends_off = true;
+        }
+        self.close_by_projection(h, params.joint_tolerance)
     }
 
     /// Closes the joints at the predicted poses by Newton's method with the rows there, and the least motion. What falls in
@@ -280,7 +292,7 @@ impl Mechanism {
         self.u.copy_from_slice(&self.contact.with_contacts);
         self.impulse.copy_from_slice(&self.contact.answered);
         self.predict(h);
-        let mut closed = None;
+        let (mut closed, mut before) = (None, 0.0);
         for round in 0..MOST_PROJECTIONS {
             self.measure_errors();
             let worst = max_abs(self.error.iter().copied());
@@ -291,9 +303,12 @@ impl Mechanism {
             if !worst.is_finite() {
                 break;
             }
-            self.pose.copy_from_slice(&self.next);
-            self.whiten_plainly();
-            self.linearise(h);
+            if worst > FAST * before {
+                self.pose.copy_from_slice(&self.next);
+                self.whiten_plainly();
+                self.linearise(h);
+            }
+            before = worst;
             self.rhs.iter_mut().zip(&self.error).for_each(|(r, c)| *r = -c);
             self.layout.factor.solve(&mut self.rhs);
             let mut step = std::mem::take(&mut self.contact.pushed);
@@ -303,14 +318,40 @@ impl Mechanism {
                 let i = &self.inertia[k];
                 let shift = DVec3::new(d[0], d[1], d[2]) * i.inv_sqrt_mass;
                 let turn = (DVec3::new(d[3], d[4], d[5]) * i.inv_sqrt).clamp_length_max(FARTHEST_TURN);
-                let at = &self.pose[k];
+                let at = &self.next[k];
                 self.next[k] = Placed::new(at.x + shift, rotation::renormalised(at.q * rotation::exp(turn)));
             }
             self.contact.pushed = step;
         }
         self.pose.copy_from_slice(&start);
         self.contact.start = start;
+        if closed.is_some() {
+            self.note_mean(h);
+        }
         closed
+    }
+
+    /// Changes the mean velocities to those that lead to the closed poses, but for what turning changes of how bodies turn.
+    fn note_mean(&mut self, h: f64) {
+        let mut closed = std::mem::take(&mut self.contact.start);
+        closed.clone_from(&self.next);
+        self.u.copy_from_slice(&self.contact.with_contacts);
+        self.predict(h);
+        for k in 0..self.layout.movable {
+            let (i, here) = (&self.inertia[k], &self.pose[k]);
+            let shift = (closed[k].x - self.next[k].x) / (h * i.inv_sqrt_mass);
+            let turn = rotation::log(closed[k].q * self.next[k].q.conjugate());
+            let turn = here.r.transpose() * turn * i.sqrt / h;
+            let more = [shift.x, shift.y, shift.z, turn.x, turn.y, turn.z];
+            self.u[k].iter_mut().zip(more).for_each(|(u, more)| *u += more);
+        }
+        self.next.copy_from_slice(&closed);
+        self.contact.start = closed;
+    }
+
+    /// The mean velocity with which body `k` (local) goes where it was found to go.
+    pub(crate) fn mean_of(&self, k: usize) -> &Hat {
+        &self.u[k]
     }
 
     /// Goes where [`Mechanism::predict_in_pile`] found and takes the velocities that the pile ends with, brought to the joints there.

@@ -295,6 +295,14 @@ impl Batches {
         self.points[..self.used].iter().any(|p| p.now.simd_lt(f64x4::splat(-DEAD_BAND)).any())
     }
 
+    /// Calls `visit` with every point and its bodies.
+    pub(super) fn each_point(&mut self, mut visit: impl FnMut(&Pair, &mut Point)) {
+        let Batches { batches, points, .. } = self;
+        for batch in batches {
+            points[batch.range()].iter_mut().for_each(|point| visit(&batch.pair, point));
+        }
+    }
+
     fn points_in_use(&mut self) -> &mut [Point] {
         &mut self.points[..self.used]
     }

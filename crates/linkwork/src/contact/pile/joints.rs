@@ -180,6 +180,11 @@ impl Joints {
         self.singles.retain(|single| !taken(single));
     }
 
+    /// Mechanisms that are solved by themselves.
+    pub fn singles(&self) -> impl Iterator<Item = u32> {
+        self.singles.iter().map(|s| s.mechanism)
+    }
+
     /// Entries of the factors of mechanisms that are solved by themselves.
     pub fn entries_alone(&self, mechanisms: &[&mut Mechanism]) -> usize {
         self.singles.iter().map(|s| mechanisms[s.mechanism as usize].layout.factor.entries()).sum()
@@ -269,6 +274,17 @@ impl Joints {
             self.marked.extend_from_slice(&self.lanes[four.totals()]);
         }
         self.marked_singles.clone_from(&self.single_totals);
+    }
+
+    /// Forgets what was given since then.
+    pub fn go_back(&mut self) {
+        self.herded_mut().iter_mut().for_each(Herded::go_back);
+        let Joints { fours, lanes, marked, .. } = &mut *self;
+        let mut marked = marked.iter();
+        for four in fours {
+            lanes[four.totals()].iter_mut().zip(&mut marked).for_each(|(total, before)| *total = *before);
+        }
+        self.single_totals.clone_from(&self.marked_singles);
     }
 
     /// Gives what was given since then some times more.

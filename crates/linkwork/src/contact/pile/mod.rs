@@ -17,6 +17,7 @@
 //!
 //! Joints are not swept: after every sweep u −= Ĵᵀ A⁻¹ (Ĵu + drift), with the factor that the mechanism has anyway.
 
+mod apart;
 mod batches;
 mod island;
 mod joints;
@@ -71,6 +72,10 @@ const COARSEST: f64 = 3e-6;
 /// What a sweep leaves of what the one before has left, from which on another is not worth it below the coarsest tolerance: the next
 /// substep goes on from there.
 const SLOW: f64 = 0.9;
+/// Where bodies are held tightly, how far a sweep may move anything for the usual number of them to be enough, m, and how many there
+/// are at most where it does not: blows on treads were left half solved.
+const TIGHT_COARSEST: f64 = 1e-4;
+const MOST_TIGHT: u32 = 60;
 /// Substeps up to which one stage is enough where nothing overlaps, s. In longer ones heaps slip more often with it (docs/method.md).
 const LONGEST_SINGLE: f64 = 2.5e-3;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
@@ -146,6 +151,8 @@ pub(super) struct Pile {
     before: Vec<Wide>,
     earlier: Vec<Wide>,
     contacts: Contacts,
+    /// Where things will touch that sweeps did not foresee ([`apart`]).
+    unforeseen: Batches,
     joints: Joints,
     through: Throughs,
     bounded: Vec<BoundedRow>,
@@ -153,9 +160,9 @@ pub(super) struct Pile {
     effort: Effort,
     /// How far the last sweep of a stage may move anything, m.
     tolerance: f64,
-    /// Whether sweeps over contacts that are seen through go on where they were going. Where bodies are held tightly among
-    /// heavier ones (a tank on its treads) that took a third longer and left the same overlap, single blows deeper.
-    goes_on: bool,
+    /// Whether bodies are held tightly among heavier ones (a tank on its treads). There sweeps do not go on where they were going: that
+    /// took a third longer and left the same overlap, single blows deeper.
+    is_tight: bool,
 }
 
 impl Default for Effort {
@@ -185,6 +192,7 @@ impl Pile {
         self.lags.clear();
         self.way.clear();
         self.contacts.clear();
+        self.unforeseen.clear();
         self.joints.clear();
         self.through.clear();
         self.bounded.clear();
@@ -256,7 +264,7 @@ impl Pile {
         drift: impl Fn(&Manifold, DVec3) -> DVec3 + Sync,
     ) {
         self.joints.prepare(mechanisms, !tight);
-        self.goes_on = !tight;
+        self.is_tight = tight;
         // shocks are passed on from body to body
         if !shocks {
             self.through.choose(&mut self.joints, &self.contacts.between.waiting, mechanisms, self.frames.len(), tight);
@@ -456,11 +464,12 @@ impl Pile {
             self.joints.project(mechanisms, herds, &mut self.u);
             sweeps += 1;
             let is_slow = moved * h_s < COARSEST && moved > SLOW * last;
+            let most = if self.is_tight && moved * h_s > TIGHT_COARSEST { MOST_TIGHT } else { most };
             if sweeps >= most || moved * h_s < self.tolerance || is_slow {
                 return (sweeps, moved);
             }
             last = moved;
-            if self.goes_on {
+            if !self.is_tight {
                 self.through.go_on(&mut self.u, !biased);
             }
         }
@@ -532,10 +541,19 @@ impl Pile {
     }
 
     /// Finds where the members of herds go, and notes by their places how their joints were closed, if they were.
-    pub fn predict_herded(&mut self, herds: &Herds, h: f64, tolerance: f64, many: bool, closings: &mut [Option<u32>]) {
+    pub fn predict_herded(
+        &mut self,
+        herds: &Herds,
+        h: f64,
+        tolerance: f64,
+        (again, many): (bool, bool),
+        closings: &mut [Option<u32>],
+    ) {
         let (way, share) = (&self.way, f64x4::splat(1.0 / h));
         let mean = |members: &[Member; 4], b: usize| gather(way, &places(members, b)).map(|d| d * share);
-        for_each(self.joints.herded_mut(), many, |_, four| four.predict(herds.herd_of(four), h, tolerance, mean));
+        for_each(self.joints.herded_mut(), many, |_, four| {
+            four.predict(herds.herd_of(four), h, tolerance, again, mean)
+        });
         for four in self.joints.herded() {
             four.members().iter().zip(four.closed()).for_each(|(m, closed)| closings[m.place as usize] = *closed);
         }

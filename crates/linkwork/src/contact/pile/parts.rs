@@ -122,6 +122,12 @@ impl Contacts {
         if self.cuts.is_empty() { 0 } else { self.cuts.len() + 1 }
     }
 
+    /// The contacts of a part, and the first body of the next.
+    pub fn part_mut(&mut self, k: usize) -> (&mut Batches, usize) {
+        let next = self.cuts.get(k).map_or(0, |cut| cut.body as usize);
+        (&mut self.parts[k].batches, next)
+    }
+
     fn each_part(&mut self, work: impl Fn(usize, &mut Part) + Sync + Send) {
         let parts = self.in_use();
         for_each(&mut self.parts[..parts], true, |k, part| work(k, part));

@@ -1,14 +1,15 @@
 //! The step of one pile, from the world's state to its end in working memory. All of it is done at once: a pile's memory is near
 //! then, while that of all piles would be fetched again for every stage.
 
+use super::apart::{End, Ends};
 use super::island::{Census, drift_at, drifts};
-use super::{Frame, Pile};
-use crate::collide::{Looker, Manifold};
+use super::{DEAD_BAND, Frame, Pile, Wide, widen};
+use crate::collide::{ContactPoint, Looker, Manifold, Touches};
 use crate::contact::free::{Free, predict_all};
 use crate::contact::members::Members;
 use crate::contact::{Attempt, ContactReport, Contacts, Island, NONE, motion_by_user};
 use crate::joint::Motion;
-use crate::math::Placed;
+use crate::math::{Placed, rotation};
 use crate::mechanism::four::Member;
 use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Hat, Mechanism};
@@ -21,6 +22,14 @@ use std::sync::{Mutex, PoisonError};
 /// How far bodies may pass along each other, or the ends of a turning one bend off, before their contacts are doubted, m.
 const PASSING: f64 = 5e-3;
 const TURNING: f64 = 3e-4;
+/// How far what one or two points hold may turn over them, m.
+const TIPPING: f64 = 2e-3;
+/// Turn of a body in a step up to which closing the joints moves nothing that counts, rad.
+const TURNS: f64 = 1e-2;
+/// How far apart shapes are looked at where they end, m.
+const NEAR: f64 = 4e-3;
+/// How much nearer than foreseen something must come for all to be moved apart once, and once more, m.
+const LEAST_APART: [f64; 2] = [1e-4, 5e-4];
 /// How much deeper than foreseen asks for a smaller step, m.
 const DEEPER: f64 = 1e-3;
 
@@ -47,10 +56,13 @@ struct Work {
     looker: Looker,
     hats: Vec<Hat>,
     goings: Vec<Going>,
+    ends: Ends,
     /// By slot: the number of a body in the pile; of others it means nothing.
     numbers: Vec<u32>,
     /// Of every mechanism: which four of a herd it is in, and its lane there. The others are advanced by themselves.
     lanes: Vec<Option<(u32, u32)>>,
+    /// Mechanisms that a four has given back, by their places, with the four and the lane that they were in.
+    given_back: Vec<(u32, (u32, u32))>,
 }
 
 /// How a body goes: its motion, and how fast it moves and turns.
@@ -121,6 +133,7 @@ impl Tasks<'_> {
         work.pile.clear();
         work.lanes.clear();
         work.lanes.resize(mechanisms.list.len(), None);
+        work.given_back.clear();
         self.number_bodies(island, &mut work.numbers);
         if !self.fresh {
             return true;
@@ -233,8 +246,15 @@ impl Tasks<'_> {
         find_presses(contacts, island, &world);
         self.kick(island, mechanisms, work);
         self.solve(contacts, island, mechanisms, work);
-        let closed = self.predict(island, mechanisms, work);
+        let mut closed = self.predict(island, mechanisms, work, false);
         self.find_goings(island, mechanisms, work);
+        for least in LEAST_APART {
+            if !closed || !self.move_apart(contacts, island, mechanisms, work, least) {
+                break;
+            }
+            closed = self.predict(island, mechanisms, work, true);
+            self.find_goings(island, mechanisms, work);
+        }
         let Work { pile, looker, goings, numbers, lanes, .. } = work;
         let view = View { contacts, world, mechanisms, island, goings, numbers, pile, lanes };
         let too_deep = self.may_halve && (!closed || view.ends_too_deep(looker, h));
@@ -335,39 +355,73 @@ impl Tasks<'_> {
     }
 
     /// Finds where all bodies go; returns whether all joints can be closed there.
-    fn predict(&self, island: &mut Island, mechanisms: &mut Members, work: &mut Work) -> bool {
+    fn predict(&self, island: &mut Island, mechanisms: &mut Members, work: &mut Work, again: bool) -> bool {
         let h = self.params.dt;
         let mechanisms = &mut mechanisms.list;
-        let Work { pile, hats, lanes, .. } = work;
+        let Work { pile, hats, lanes, given_back, .. } = work;
         let jointed = island.jointed;
         let closings = &mut island.closings;
         closings.clear();
         closings.resize(mechanisms.len(), None);
-        pile.predict_herded(self.herds, h, self.params.joint_tolerance, jointed > MANY, closings);
+        pile.predict_herded(self.herds, h, self.params.joint_tolerance, (again, jointed > MANY), closings);
         let substep = pile.substep(h);
         let mut close = |mechanism: &mut Mechanism, first: u32, impulses: &[f64]| {
             hats.clear();
             hats.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
-            mechanism.predict_in_pile(h, self.params, hats, impulses, substep)
+            mechanism.predict_in_pile(h, self.params, hats, (!again).then_some(impulses), substep)
         };
         pile.each_joint_impulse(|k, first, impulses| {
             closings[k as usize] = close(mechanisms[k as usize], first, impulses);
         });
         // what a four has given back is advanced by itself
         for (place, lane) in lanes.iter_mut().enumerate() {
-            let Some((four, l)) = lane.take_if(|_| closings[place].is_none()) else { continue };
+            let Some(lane) = lane.take_if(|_| closings[place].is_none()) else { continue };
+            given_back.push((place as u32, lane));
             let mechanism = &mut *mechanisms[place];
             mechanism.gather_in_turn(&self.world, self.params);
             mechanism.begin_contact(h);
             mechanism.kick_in_pile(h, island.presses[place]);
+        }
+        for &(place, (four, l)) in &*given_back {
+            let place = place as usize;
             let impulses: Vec<f64> = pile.fours()[four as usize].totals(l as usize).collect();
-            closings[place] = close(mechanism, island.first[place], &impulses);
+            closings[place] = close(mechanisms[place], island.first[place], &impulses);
         }
         for (state, &body) in island.states.iter_mut().zip(&island.first[mechanisms.len()..]) {
             state.u = pile.velocities(body, h).1;
         }
         predict_all(&mut island.states, h);
         island.closings.iter().all(Option::is_some)
+    }
+
+    /// Moves bodies apart that come nearer than foreseen where they end, by `least` or more ([`super::apart`]); returns whether there
+    /// were any.
+    fn move_apart(
+        &self,
+        contacts: &Contacts,
+        island: &Island,
+        mechanisms: &mut Members,
+        work: &mut Work,
+        least: f64,
+    ) -> bool {
+        let (Tasks { world, herds, .. }, h) = (self, self.params.dt);
+        if work.goings.iter().all(|going| h * going.spin < TURNS) {
+            return false;
+        }
+        let Work { pile, looker, goings, ends, numbers, lanes, .. } = work;
+        let view = View { contacts, world: *world, mechanisms, island, goings, numbers, pile, lanes };
+        let jointed = island.mechanisms.iter().flat_map(|&number| herds.bodies_of(number)).copied();
+        let slots = jointed.chain(island.free.iter().map(|&k| self.free[k as usize]));
+        ends.places.clear();
+        ends.places.extend(slots.map(|slot| {
+            let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
+            let end = view.end(slot, h);
+            End { x: end.x, by: end.x - here.x, turn: rotation::log(end.q * here.q.conjugate()) }
+        }));
+        view.find_means(herds, &mut ends.means);
+        view.find_unforeseen(looker, h, least, &mut ends.touching);
+        let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
+        pile.move_apart(ends, number, &mut mechanisms.list, herds, h, least)
     }
 
     /// How all bodies go, in the order of their numbers.
@@ -481,8 +535,55 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// Finds the mean velocities with which bodies go where they end.
+    fn find_means(&self, herds: &Herds, means: &mut Vec<Wide>) {
+        means.clear();
+        means.resize(self.goings.len(), [0.0; 8]);
+        for four in self.pile.fours() {
+            for b in 0..herds.herd_of(four).bodies {
+                let of = four.means(b);
+                four.members().iter().zip(&of).for_each(|(m, of)| means[m.first_body as usize + b] = widen(of));
+            }
+        }
+        let (mechanisms, first) = (&self.mechanisms.list, &self.island.first);
+        for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| self.lanes[*k].is_none()) {
+            for k in 0..mechanism.movable_bodies().len() {
+                means[first[place] as usize + k] = widen(mechanism.mean_of(k));
+            }
+        }
+        let free = first[mechanisms.len()..].iter().zip(&self.island.states);
+        free.for_each(|(&body, state)| means[body as usize] = widen(&state.u));
+    }
+
+    /// Finds how pairs touch where they end that end deeper than they began, by `least` or more; gaps are by how much points may come
+    /// nearer.
+    fn find_unforeseen(&self, looker: &mut Looker, h: f64, least: f64, touching: &mut Vec<Manifold>) {
+        touching.clear();
+        self.each_doubtful(looker, h, NEAR, |manifold, depth, touches| {
+            let allowed = depth.max(DEAD_BAND);
+            if !touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > allowed + least) {
+                return;
+            }
+            for touch in touches.iter() {
+                let at = |p: &(DVec3, f64)| ContactPoint { position: p.0, gap: p.1 + allowed, ..ContactPoint::NONE };
+                let points: Vec<ContactPoint> = touch.points.iter().map(at).collect();
+                touching.push(manifold.with_points(touch.normal, &points));
+            }
+        });
+    }
+
     /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
     fn ends_too_deep(&self, looker: &mut Looker, h: f64) -> bool {
+        let mut too_deep = false;
+        self.each_doubtful(looker, h, 0.0, |_, depth, touches| {
+            too_deep |= touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER);
+        });
+        too_deep
+    }
+
+    /// Calls `visit` with pairs of which the end of the step may be elsewhere than contacts, which are those of the start, foresaw: one of
+    /// their manifolds, how deep they overlap at the start, and how they touch at the end, within `reach`.
+    fn each_doubtful(&self, looker: &mut Looker, h: f64, reach: f64, mut visit: impl FnMut(&Manifold, f64, &Touches)) {
         let collisions = self.world.collisions;
         let all = &collisions.manifolds;
         let mut rest = &self.island.manifolds[..];
@@ -499,12 +600,8 @@ impl View<'_> {
             let points = group.iter().flat_map(|&m| all[m as usize].points());
             let depth = points.map(|p| -p.gap).fold(0.0, f64::max);
             let (a, b) = (self.end(manifold.a, h), self.end(manifold.b, h));
-            let touches = collisions.look_ahead_with(looker, manifold, &a, &b, 0.0);
-            if touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER) {
-                return true;
-            }
+            visit(manifold, depth, collisions.look_ahead_with(looker, manifold, &a, &b, reach));
         }
-        false
     }
 
     fn passes_by(&self, manifold: &Manifold, h: f64) -> bool {
@@ -516,7 +613,13 @@ impl View<'_> {
             angle > 0.0 && 0.5 * angle * angle * self.world.collisions.reach_and_sweep(collider).1 > TURNING
         };
         let passes = h * h * across > PASSING * PASSING;
-        passes || turns(a.spin, manifold.collider_a) || turns(b.spin, manifold.collider_b)
+        // what one or two points hold can tip over them
+        let tips = || {
+            let sides = [manifold.collider_a, manifold.collider_b].map(|k| self.world.collisions.reach_and_sweep(k).1);
+            let sweep = sides.into_iter().filter(|sweep| sweep.is_finite()).fold(0.0, f64::max);
+            manifold.points().len() < 3 && h * (b.motion.w - a.motion.w).length() * sweep > TIPPING
+        };
+        passes || turns(a.spin, manifold.collider_a) || turns(b.spin, manifold.collider_b) || tips()
     }
 
     /// Finds the colliders that go farther than contacts were looked for.

@@ -50,8 +50,11 @@ struct Through {
     v: Vec<f64>,
     way: Vec<f64>,
     kick: Vec<f64>,
-    /// Impulses given so far, and their sum over the moves, by the time of each.
+    /// How much farther the rows go than that way, where the bodies end.
+    bends: Vec<f64>,
+    /// Impulses given so far, those given before bodies were moved apart, and the sum over the moves, by the time of each.
     given: Vec<f64>,
+    marked: Vec<f64>,
     moved: Vec<f64>,
     /// Impulses of its joints.
     answer: Vec<f64>,
@@ -118,6 +121,20 @@ impl Through {
 
 fn parts(row: &SparseRow) -> impl Iterator<Item = &(u32, Hat)> {
     row.iter().filter(|(b, _)| *b != NONE)
+}
+
+/// What a row gathers from the bodies of a mechanism that begin at `first`.
+fn along(row: &SparseRow, first: u32, u: &[Wide]) -> f64 {
+    let of =
+        |(b, hat): &(u32, Hat)| -> f64 { narrow(&u[(first + b) as usize]).iter().zip(hat).map(|(u, g)| u * g).sum() };
+    parts(row).map(of).sum::<f64>()
+}
+
+/// Gives bodies of a mechanism an impulse along a row.
+fn give(bodies: &mut [Hat], row: &SparseRow, impulse: f64) {
+    for (b, hat) in parts(row) {
+        (0..6).for_each(|c| bodies[*b as usize][c] += impulse * hat[c]);
+    }
 }
 
 /// One side of a contact.
@@ -214,7 +231,9 @@ impl Throughs {
                     v: Vec::new(),
                     way: Vec::new(),
                     kick: Vec::new(),
+                    bends: Vec::new(),
                     given: Vec::new(),
+                    marked: Vec::new(),
                     moved: Vec::new(),
                     answer: Vec::new(),
                 });
@@ -346,15 +365,9 @@ impl Throughs {
             let mechanism = &*mechanisms[through.mechanism as usize];
             work.watch(mechanism, through.rows.iter().flat_map(|row| parts(row).map(|(b, _)| *b)));
             let first = through.first_body;
-            let along = |row: &SparseRow, u: &[Wide]| {
-                let of = |(b, hat): &(u32, Hat)| -> f64 {
-                    narrow(&u[(first + b) as usize]).iter().zip(hat).map(|(u, g)| u * g).sum()
-                };
-                parts(row).map(of).sum::<f64>()
-            };
             let rows = &through.rows;
-            through.v = rows.iter().map(|row| along(row, u)).collect();
-            through.kick = rows.iter().map(|row| along(row, kick) / n).collect();
+            through.v = rows.iter().map(|row| along(row, first, u)).collect();
+            through.kick = rows.iter().map(|row| along(row, first, kick) / n).collect();
             through.column = vec![NONE; rows.len()];
             for list in [&mut through.way, &mut through.given, &mut through.moved] {
                 *list = vec![0.0; rows.len()];
@@ -495,17 +508,58 @@ impl Throughs {
             for (all, impulses, scale) in [(&mut *way, &t.moved, 1.0 / h), (&mut *u, &t.given, 1.0)] {
                 alone.clear();
                 alone.extend(all[range.clone()].iter().map(|u| narrow(u).map(|x| scale * x)));
-                for (row, p) in t.rows.iter().zip(impulses) {
-                    for (b, hat) in parts(row) {
-                        (0..6).for_each(|c| alone[*b as usize][c] += scale * p * hat[c]);
-                    }
-                }
+                t.rows.iter().zip(impulses).for_each(|(row, p)| give(alone, row, scale * p));
                 t.answer.clear();
                 t.answer.extend_from_slice(mechanism.project_velocities(alone));
                 for (u, v) in all[range.clone()].iter_mut().zip(&*alone) {
                     *u = widen(&v.map(|x| x / scale));
                 }
             }
+        }
+    }
+
+    /// Sets by how much points may come nearer, or must go apart, where bodies go farther `beyond` what sweeps moved them in a step
+    /// of `h` ([`super::apart`]); returns whether any must, by `least` or more.
+    pub fn aim_apart(&mut self, u: &[Wide], way: &[Wide], beyond: &[Wide], h: f64, least: f64) -> bool {
+        let Throughs { throughs, points, .. } = self;
+        for t in throughs.iter_mut() {
+            let Through { rows, way: ways, bends, first_body, .. } = t;
+            ways.clear();
+            ways.extend(rows.iter().map(|row| along(row, *first_body, way)));
+            bends.clear();
+            bends.extend(rows.iter().map(|row| along(row, *first_body, beyond)));
+        }
+        let mut asks = false;
+        for p in points {
+            let foreseen = p.gap + p.along(0, throughs, way, |t| &t.way) + p.drift[0] * h;
+            let bend = p.along(0, throughs, beyond, |t| &t.bends);
+            let end = foreseen + bend;
+            asks |= bend < -least && end < -DEAD_BAND - least;
+            p.target = p.along(0, throughs, u, |t| &t.v) + p.drift[0] + foreseen.min(-DEAD_BAND) - end;
+            p.impulse = [0.0; 3];
+        }
+        asks
+    }
+
+    /// Remembers the impulses so far.
+    pub fn mark(&mut self) {
+        self.throughs.iter_mut().for_each(|t| t.marked.clone_from(&t.given));
+    }
+
+    /// Gives the bodies what their mechanisms were given since then.
+    pub fn give_since_mark(&mut self, mechanisms: &mut [&mut Mechanism], u: &mut [Wide]) {
+        let Throughs { throughs, alone, .. } = self;
+        for t in throughs {
+            let mechanism = &mut *mechanisms[t.mechanism as usize];
+            let first = t.first_body as usize;
+            let range = first..first + mechanism.movable_bodies().len();
+            alone.clear();
+            alone.extend(u[range.clone()].iter().map(narrow));
+            for ((row, given), before) in t.rows.iter().zip(&t.given).zip(&t.marked) {
+                give(alone, row, given - before);
+            }
+            mechanism.project_velocities(alone);
+            u[range].iter_mut().zip(&*alone).for_each(|(u, v)| *u = widen(v));
         }
     }
 
