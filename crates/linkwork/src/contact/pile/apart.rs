@@ -74,8 +74,8 @@ impl Pile {
         self.joints.mark();
         self.through.mark();
         for _ in 0..MOST_SWEEPS {
-            let mut moved = self.contacts.sweep(&mut self.u, false);
-            moved = moved.max(self.unforeseen.sweep(&mut self.u, false));
+            let mut moved = self.contacts.sweep(&mut self.u, false, 0.0);
+            moved = moved.max(self.unforeseen.sweep(&mut self.u, false, 0.0));
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, false));
             self.joints.project(mechanisms, herds, &mut self.u);
             if moved < TOLERANCE {

@@ -68,6 +68,8 @@ pub(super) struct Batch {
     pub(super) counts: [u8; 4],
     first: u32,
     points: u32,
+    /// How much the last sweep changed velocities, m/s.
+    moved: f64x4,
 }
 
 impl Batch {
@@ -181,6 +183,7 @@ impl Batches {
             counts: members.map(|m| m.points),
             first: first as u32,
             points: points as u32,
+            moved: f64x4::splat(0.0),
         });
         self.used += points;
         if self.points.len() < self.used {
@@ -357,14 +360,19 @@ impl Batches {
         }
     }
 
-    /// One sweep, with or without friction; returns how much it changed any velocity at most, m/s.
-    pub fn sweep(&mut self, u: &mut [Wide], friction: bool) -> f64 {
+    /// One sweep, with or without friction, over what the last sweep changed by `least` or more; returns how much it changed any
+    /// velocity at most, m/s.
+    pub fn sweep(&mut self, u: &mut [Wide], friction: bool, least: f64) -> f64 {
         let Batches { batches, points, .. } = self;
-        let mut moved = f64x4::splat(0.0);
+        let (mut most, least) = (f64x4::splat(0.0), f64x4::splat(least));
         for batch in batches {
+            if batch.moved.simd_lt(least).all() {
+                continue;
+            }
             let (points, pair) = (&mut points[batch.range()], &batch.pair);
             let lanes = pair.gather(u);
             let mut against = pair.against(&lanes);
+            let mut moved = f64x4::splat(0.0);
             for point in points {
                 if friction {
                     moved = moved.max(point.relax_across(pair, &mut against));
@@ -372,8 +380,10 @@ impl Batches {
                 moved = moved.max(point.relax_along(pair, &mut against));
             }
             pair.scatter(u, lanes, &against);
+            batch.moved = moved;
+            most = most.max(moved);
         }
-        moved.to_array().into_iter().fold(0.0, f64::max)
+        most.to_array().into_iter().fold(0.0, f64::max)
     }
 
     /// Whether all points that do not press stay apart for a time, if bodies go on as they do a time after the step began.

@@ -72,10 +72,14 @@ const COARSEST: f64 = 3e-6;
 /// What a sweep leaves of what the one before has left, from which on another is not worth it below the coarsest tolerance: the next
 /// substep goes on from there.
 const SLOW: f64 = 0.9;
-/// Where bodies are held tightly, how far a sweep may move anything for the usual number of them to be enough, m, and how many there
-/// are at most where it does not: blows on treads were left half solved.
-const TIGHT_COARSEST: f64 = 1e-4;
-const MOST_TIGHT: u32 = 60;
+/// How far a sweep may move anything for the usual number of them to be enough, m, and how many there are at most where it moves more:
+/// what is light between heavy things was left half solved when these came down on it. More where bodies are held tightly (treads).
+const UNSETTLED: f64 = 1e-4;
+const MOST_SWEEPS: u32 = 30;
+const MOST_WHERE_TIGHT: u32 = 60;
+/// Those sweeps go over what moved at least this part of that in the sweep before, but for every fifth, which goes over all contacts.
+const BUSY: f64 = 0.03;
+const EVERY: u32 = 5;
 /// Substeps up to which one stage is enough where nothing overlaps, s. In longer ones heaps slip more often with it (docs/method.md).
 const LONGEST_SINGLE: f64 = 2.5e-3;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
@@ -458,13 +462,18 @@ impl Pile {
         self.contacts.aim(h_s, biased, fastest);
         self.through.aim(h_s, biased, fastest);
         loop {
+            let least = if sweeps > most && sweeps % EVERY != 0 { BUSY * UNSETTLED / h_s } else { 0.0 };
             let mut moved = self.sweep_bounded();
-            moved = moved.max(self.contacts.sweep(&mut self.u, !biased));
+            moved = moved.max(self.contacts.sweep(&mut self.u, !biased, least));
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
             self.joints.project(mechanisms, herds, &mut self.u);
             sweeps += 1;
             let is_slow = moved * h_s < COARSEST && moved > SLOW * last;
-            let most = if self.is_tight && moved * h_s > TIGHT_COARSEST { MOST_TIGHT } else { most };
+            let most = match moved * h_s > UNSETTLED {
+                true if self.is_tight => MOST_WHERE_TIGHT,
+                true => MOST_SWEEPS,
+                false => most,
+            };
             if sweeps >= most || moved * h_s < self.tolerance || is_slow {
                 return (sweeps, moved);
             }

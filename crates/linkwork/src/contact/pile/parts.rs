@@ -175,10 +175,10 @@ impl Contacts {
     }
 
     /// See [`Batches::sweep`].
-    pub fn sweep(&mut self, u: &mut [Wide], friction: bool) -> f64 {
-        self.each_with(u, |part, u, _| part.moved = part.batches.sweep(u, friction));
+    pub fn sweep(&mut self, u: &mut [Wide], friction: bool, least: f64) -> f64 {
+        self.each_with(u, |part, u, _| part.moved = part.batches.sweep(u, friction, least));
         let moved = self.parts[..self.in_use()].iter().map(|part| part.moved).fold(0.0, f64::max);
-        moved.max(self.between.sweep(u, friction))
+        moved.max(self.between.sweep(u, friction, least))
     }
 
     /// See [`Batches::touch_nothing_else`].
