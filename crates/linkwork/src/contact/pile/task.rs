@@ -24,6 +24,9 @@ const PASSING: f64 = 5e-3;
 const TURNING: f64 = 3e-4;
 /// How far what one or two points hold may turn over them, m.
 const TIPPING: f64 = 2e-3;
+/// How far points of shapes may go in a step for nothing of all that to happen, m: less than half of that by which contacts are looked for
+/// farther than anything moves.
+const CALM: f64 = 1e-3;
 /// Turn of a body in a step up to which closing the joints moves nothing that counts, rad.
 const TURNS: f64 = 1e-2;
 /// How far apart shapes are looked at where they end, m.
@@ -56,6 +59,10 @@ struct Work {
     looker: Looker,
     hats: Vec<Hat>,
     goings: Vec<Going>,
+    /// How far points of shapes are from what they turn about, at most, m.
+    sweep: f64,
+    /// Whether something touches what the user moves.
+    is_driven: bool,
     ends: Ends,
     /// By slot: the number of a body in the pile; of others it means nothing.
     numbers: Vec<u32>,
@@ -63,6 +70,15 @@ struct Work {
     lanes: Vec<Option<(u32, u32)>>,
     /// Mechanisms that a four has given back, by their places, with the four and the lane that they were in.
     given_back: Vec<(u32, (u32, u32))>,
+}
+
+impl Work {
+    /// Whether all bodies go so slowly that none of their contacts is in doubt and nothing comes from beyond reach.
+    fn is_calm(&self, h: f64) -> bool {
+        let most = |of: fn(&Going) -> f64| h * self.goings.iter().map(of).fold(0.0, f64::max);
+        let (goes, turns) = (most(|going| going.speed), most(|going| going.spin));
+        !self.is_driven && goes + turns * self.sweep < CALM && 0.5 * turns * turns * self.sweep < TURNING
+    }
 }
 
 /// How a body goes: its motion, and how fast it moves and turns.
@@ -255,10 +271,11 @@ impl Tasks<'_> {
             closed = self.predict(island, mechanisms, work, true);
             self.find_goings(island, mechanisms, work);
         }
+        let is_calm = work.is_calm(h);
         let Work { pile, looker, goings, numbers, lanes, .. } = work;
         let view = View { contacts, world, mechanisms, island, goings, numbers, pile, lanes };
-        let too_deep = self.may_halve && (!closed || view.ends_too_deep(looker, h));
-        let thrown = if self.may_halve && !too_deep { view.find_thrown(h) } else { Vec::new() };
+        let too_deep = self.may_halve && (!closed || !is_calm && view.ends_too_deep(looker, h));
+        let thrown = if self.may_halve && !too_deep && !is_calm { view.find_thrown(h) } else { Vec::new() };
         if !thrown.is_empty() {
             show_fours(pile, lanes, mechanisms);
         }
@@ -289,7 +306,7 @@ impl Tasks<'_> {
     /// Gives the pile bodies, joints and contacts, and solves it.
     fn solve(&self, contacts: &Contacts, island: &mut Island, mechanisms: &mut Members, work: &mut Work) {
         let Tasks { world, params, herds, .. } = *self;
-        let Work { pile, lanes, numbers, .. } = work;
+        let Work { pile, lanes, numbers, sweep, is_driven, .. } = work;
         let mechanisms = &mut mechanisms.list;
         pile.make_room(self.bodies(island));
         pile.set_herded_bodies(params.dt, &island.presses);
@@ -308,13 +325,20 @@ impl Tasks<'_> {
             pile.set_body(body, state.frame(), (&state.before(world.bodies), &state.kicked), (state.lag, presses));
         }
         let mut report = island.report;
+        (*sweep, *is_driven) = (0.0, false);
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
             let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
             let bodies = [manifold.a, manifold.b].map(number);
+            for (body, collider) in bodies.iter().zip([manifold.collider_a, manifold.collider_b]) {
+                let own = world.collisions.reach_and_sweep(collider).1;
+                *sweep = if body.is_some() { sweep.max(own) } else { *sweep };
+            }
             // only what nothing here moves can be moved by the user
             let may_drift = bodies.contains(&None);
-            pile.add_contact(m, manifold, bodies, may_drift && drifts(world.bodies, manifold));
+            let drifts = may_drift && drifts(world.bodies, manifold);
+            *is_driven |= drifts;
+            pile.add_contact(m, manifold, bodies, drifts);
             for point in manifold.points() {
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);
@@ -614,12 +638,12 @@ impl View<'_> {
         };
         let passes = h * h * across > PASSING * PASSING;
         // what one or two points hold can tip over them
-        let tips = || {
-            let sides = [manifold.collider_a, manifold.collider_b].map(|k| self.world.collisions.reach_and_sweep(k).1);
-            let sweep = sides.into_iter().filter(|sweep| sweep.is_finite()).fold(0.0, f64::max);
-            manifold.points().len() < 3 && h * (b.motion.w - a.motion.w).length() * sweep > TIPPING
+        let tips = |spin: f64, collider: u32| {
+            spin > 0.0 && h * spin * self.world.collisions.reach_and_sweep(collider).1 > TIPPING
         };
-        passes || turns(a.spin, manifold.collider_a) || turns(b.spin, manifold.collider_b) || tips()
+        let sides = [(a.spin, manifold.collider_a), (b.spin, manifold.collider_b)];
+        let is_loose = manifold.points().len() < 3;
+        passes || sides.into_iter().any(|(spin, collider)| turns(spin, collider) || is_loose && tips(spin, collider))
     }
 
     /// Finds the colliders that go farther than contacts were looked for.
