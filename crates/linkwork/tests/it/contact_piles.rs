@@ -152,11 +152,11 @@ fn tall_towers_of_jointed_bodies_stand() {
     }
 }
 
-/// Too many bodies for Newton's method: sweeps alone let a tower sink and rock, shocks hold it up.
+/// Too many bodies for Newton's method: sweeps alone let a tower sink into itself, shocks hold it up. Its top wanders either way.
 #[test]
 fn shocks_hold_up_what_sweeps_alone_let_sink() {
-    let [plain, shocked] = [false, true].map(|shocks| stand_and_sink(101, 1.0 / 60.0, shocks));
-    assert!(shocked.0 < 0.5 * plain.0 && shocked.1 < 0.5 * plain.1, "with shocks {shocked:?} m, without {plain:?} m");
+    let [plain, shocked] = [false, true].map(|shocks| stand_and_sink(101, 1.0 / 60.0, shocks).0);
+    assert!(shocked < 0.5 * plain, "sinks {shocked} m with shocks, {plain} m without");
 }
 
 /// The gears of the tank stood 14 mm deep in its treads: contacts felt the weight of a link and not what its pins let it feel.

@@ -350,12 +350,12 @@ impl Batches {
         let (band, inverse) = (f64x4::splat(DEAD_BAND), f64x4::splat(1.0 / h_s));
         let (zero, gentle) = (f64x4::splat(0.0), f64x4::splat(GENTLE));
         for p in self.points_in_use() {
-            let open = (p.now - band).max(zero);
+            let open = (p.now - band).fast_max(zero);
             p.target = -open * inverse;
             if biased {
-                let deep = (-p.now - band).max(zero);
+                let deep = (-p.now - band).fast_max(zero);
                 let pushed = deep * deep / (deep + gentle);
-                p.target += (pushed * inverse * f64x4::splat(PUSH_OUT)).min(f64x4::splat(fastest));
+                p.target += (pushed * inverse * f64x4::splat(PUSH_OUT)).fast_min(f64x4::splat(fastest));
             }
         }
     }
@@ -375,13 +375,13 @@ impl Batches {
             let mut moved = f64x4::splat(0.0);
             for point in points {
                 if friction {
-                    moved = moved.max(point.relax_across(pair, &mut against));
+                    moved = moved.fast_max(point.relax_across(pair, &mut against));
                 }
-                moved = moved.max(point.relax_along(pair, &mut against));
+                moved = moved.fast_max(point.relax_along(pair, &mut against));
             }
             pair.scatter(u, lanes, &against);
             batch.moved = moved;
-            most = most.max(moved);
+            most = most.fast_max(moved);
         }
         most.to_array().into_iter().fold(0.0, f64::max)
     }
@@ -429,7 +429,7 @@ impl Point {
     fn relax_along(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
         let v = self.rate(0, pair, against) + self.drift[0];
         let old = self.impulse[0];
-        let new = (old - (v - self.target) * self.inverse[0]).max(f64x4::splat(0.0));
+        let new = (old - (v - self.target) * self.inverse[0]).fast_max(f64x4::splat(0.0));
         let change = new - old;
         self.impulse[0] = new;
         self.push(0, pair, change, against);
@@ -443,15 +443,19 @@ impl Point {
         let (old1, old2) = (self.impulse[1], self.impulse[2]);
         let t1 = old1 - v1 * self.inverse[1];
         let t2 = old2 - v2 * self.inverse[1];
-        let length = t1.mul_add(t1, t2 * t2).sqrt();
-        let most = self.friction * self.impulse[0];
-        let scale = length.simd_gt(most).select(most / length, f64x4::splat(1.0));
-        let (new1, new2) = (scale * t1, scale * t2);
+        let (square, most) = (t1.mul_add(t1, t2 * t2), self.friction * self.impulse[0]);
+        let slips = square.simd_gt(most * most);
+        let (mut new1, mut new2) = (t1, t2);
+        // what sticks everywhere needs no root
+        if slips.any() {
+            let scale = slips.select(most / square.sqrt(), f64x4::splat(1.0));
+            (new1, new2) = (scale * t1, scale * t2);
+        }
         let (d1, d2) = (new1 - old1, new2 - old2);
         (self.impulse[1], self.impulse[2]) = (new1, new2);
         self.push(1, pair, d1, against);
         self.push(2, pair, d2, against);
-        d1.abs().max(d2.abs()) * self.mobility
+        d1.abs().fast_max(d2.abs()) * self.mobility
     }
 }
 
