@@ -241,6 +241,37 @@ fn what_falls_on_a_bridge_stays_out_of_its_light_links() {
     }
 }
 
+/// What is moved apart, and joints that are closed again after that, push both ways: nothing from outside acts on skeletons that crash
+/// into each other in space.
+#[test]
+fn a_crash_in_space_leaves_the_common_centre_on_its_way() {
+    let mut scene = registered("skeletons", &[("skeletons", 6.0)]);
+    scene.gravity = [0.0; 3];
+    scene.bodies.retain(|body| body.name != "ground");
+    for body in &mut scene.bodies {
+        let number = body.name["skeleton".len()..].split('.').next().and_then(|n| n.parse::<f64>().ok()).unwrap();
+        body.velocity = [0.3, 0.0, 2.0 * (2.5 - number)];
+    }
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    let centre = |run: &Run| {
+        let sum = |of: &dyn Fn(linkwork::BodyId) -> DVec3| -> DVec3 {
+            run.world.body_ids().map(|b| of(b) * run.world.mass(b).unwrap()).sum()
+        };
+        let mass: f64 = run.world.body_ids().map(|b| run.world.mass(b).unwrap()).sum();
+        let x = sum(&|b| run.world.center_of_mass(b).unwrap());
+        (x / mass, sum(&|b| run.world.velocity(b).unwrap().linear) / mass)
+    };
+    let (start, velocity) = centre(&run);
+    let mut crashed = 0.0_f64;
+    while run.world.time() < 2.0 {
+        crashed = crashed.max(run.step().penetration_m);
+        let (x, v) = centre(&run);
+        let off = x - (start + velocity * run.world.time());
+        assert!(off.length() < 1e-8 && (v - velocity).length() < 1e-9, "{off} m, {v} m/s at {} s", run.world.time());
+    }
+    assert!(crashed > 1e-4, "nothing touched");
+}
+
 /// Pairs of boxes that hinges join, side by side.
 fn pairs_side_by_side(count: u32, z: f64, friction: f64) -> Scene {
     let mut scene = Scene::new("pairs");
