@@ -56,9 +56,11 @@ fn four_of(points: &[(DVec3, f64)], normal: DVec3) -> [usize; 4] {
     let first = best(points.len(), CLEARLY * size, |k| score(&points[k]));
     let a = points[first].0;
     let nearer = |k: usize| STEEPEST * (points[k].1 - deepest);
-    let second = best(points.len(), CLEARLY * size, |k| (points[k].0 - a).reject_from(normal).length() - nearer(k));
+    let aside = |k: usize| (points[k].0 - a).reject_from(normal).length();
+    let others = |k: usize| if k == first { f64::NEG_INFINITY } else { aside(k) - nearer(k) };
+    let second = best(points.len(), CLEARLY * size, others);
     let b = points[second].0;
-    let base = (b - a).reject_from(normal).length();
+    let base = aside(second).max(CLEARLY * size);
     let side = |k: usize| (b - a).cross(points[k].0 - a).dot(normal);
     let third = best(points.len(), CLEARLY * size * size, |k| side(k) - base * nearer(k));
     let fourth = best(points.len(), CLEARLY * size * size, |k| -side(k) - base * nearer(k));
@@ -125,6 +127,26 @@ mod tests {
                 let is_below = |p: &(DVec3, f64)| (turn.conjugate() * p.0.with_z(p.1)).z < 0.0;
                 assert!(touch.points.iter().all(is_below), "axis {k}, {angle} rad: {:?}", touch.points);
             }
+        }
+    }
+
+    /// Where all others rise steeply from the deepest one, the next lowest count.
+    #[test]
+    fn of_a_box_on_its_corner_the_lowest_corners_are_kept() {
+        for half in [DVec3::splat(0.01), DVec3::new(0.01, 0.01, 0.03)] {
+            let turn = glam::DQuat::from_rotation_arc(DVec3::ONE.normalize(), DVec3::Z);
+            let mut touch = Touch { normal: DVec3::Z, points: Vec::new() };
+            for c in 0..8 {
+                let sign = |bit: i32| if c & bit == 0 { -1.0 } else { 1.0 };
+                let corner = turn * (half * DVec3::new(sign(1), sign(2), sign(4)));
+                touch.push(corner.with_z(0.5 * corner.z), corner.z);
+            }
+            let mut heights: Vec<f64> = touch.points.iter().map(|p| p.1).collect();
+            heights.sort_by(f64::total_cmp);
+            touch.reduce();
+            let mut kept: Vec<f64> = touch.points.iter().map(|p| p.1).collect();
+            kept.sort_by(f64::total_cmp);
+            assert_eq!(kept[..3], heights[..3], "of {heights:?}");
         }
     }
 }

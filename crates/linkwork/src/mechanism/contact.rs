@@ -151,7 +151,7 @@ impl Mechanism {
     /// rows must know what is left for them.
     pub(crate) fn kick_in_pile(&mut self, h: f64, presses: bool) {
         self.timer.resume();
-        self.contact.presses = presses;
+        (self.contact.presses, self.contact.bends_off) = (presses, false);
         self.kick_open(h, h);
         if self.bounded.is_empty() {
             self.impulse.fill(0.0);

@@ -273,6 +273,8 @@ impl Mechanism {
             if self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE).is_some() {
                 return None;
             }
+        } else if h * self.fastest_spin() >= SPIN_IN_PILE {
+            return None;
         }
         if !self.contact.bends_off {
             let closed = self.close_positions(h, params.joint_tolerance, params.joint_tolerance);

@@ -6,15 +6,16 @@
 //! at a gap s ends at s + ĜB; of what is in doubt the gaps where it ends are taken, with the rows there. Displacements Δ are found with
 //!
 //! ```text
-//! Δ = Ĝᵀλ,  ĴΔ = 0,  λ ≥ 0  ⟂  s + Ĝ(B + Δ) ≥ min(s, 0)
+//! Δ = Ĝᵀλ,  ĴΔ = 0,  λ ≥ 0  ⟂  s + Ĝ(B + Δ) ≥ min(s, −band)
 //! ```
 //!
 //! by the sweeps and projections of velocities, and joints are closed once more from there. Velocities know nothing of it: what was met
-//! too late is stopped in the next step, at whose start it touches.
+//! too late is stopped in the next step, at whose start it touches. What is held from two sides may have no answer; where a body would be
+//! moved far, nothing is, and where pairs end deeper than before all is taken back. Friction, limits and motors take no part.
 
 use super::batches::Batches;
 use super::parts::Contacts;
-use super::{DEAD_BAND, Frame, Pile, Wide};
+use super::{DEAD_BAND, FARTHEST_PUSH, Frame, Pile, Wide};
 use crate::collide::Manifold;
 use crate::mechanism::Mechanism;
 use crate::mechanism::herd::Herds;
@@ -24,6 +25,9 @@ use wide::f64x4;
 /// How far the last sweep may move anything, m, and how many there are at most.
 const TOLERANCE: f64 = 1e-5;
 const MOST_SWEEPS: u32 = 30;
+
+/// Turn up to which the way of a body and where it ends tell the same turn, rad.
+const FARTHEST_TURN: f64 = 2.5;
 
 /// Where a body ends: its centre of mass, and how far it went and turned.
 pub(super) struct End {
@@ -38,37 +42,47 @@ pub(super) struct Ends {
     pub places: Vec<End>,
     /// The mean velocities that lead there.
     pub means: Vec<Wide>,
-    /// What contacts did not foresee; gaps of points are by how much they may come nearer.
+    /// What contacts did not foresee, with the numbers of the bodies that move; gaps of points are by how much they may come nearer.
     pub touching: Vec<Manifold>,
+    pub bodies: Vec<[Option<u32>; 2]>,
     /// By how much farther bodies go than sweeps moved them.
     beyond: Vec<Wide>,
     frames: Vec<Frame>,
+    /// How far sweeps moved bodies, before these were moved apart.
+    way: Vec<Wide>,
+}
+
+impl Ends {
+    pub fn clear(&mut self) {
+        self.places.clear();
+        self.touching.clear();
+        self.bodies.clear();
+    }
 }
 
 impl Pile {
-    /// Moves bodies apart that come nearer than foreseen where they end, by `least` or more; returns whether there were any.
-    /// `number` gives bodies that can be moved by their slots.
+    /// Moves bodies apart that come nearer than foreseen where they end, by `least` or more; returns whether there were any. What is
+    /// foreseen is noted where it `is_first` in this step.
     pub(super) fn move_apart(
         &mut self,
         ends: &mut Ends,
-        number: impl Fn(u32) -> Option<u32>,
         mechanisms: &mut [&mut Mechanism],
         herds: &Herds,
         h: f64,
         least: f64,
+        is_first: bool,
     ) -> bool {
         self.find_beyond(ends);
-        self.take_unforeseen(ends, number);
+        self.take_unforeseen(ends);
         let Ends { beyond, means, .. } = ends;
         let mut asks = self.unforeseen.aim_at_ends(&self.u, least);
-        asks |= self.contacts.aim_apart(&self.u, &self.way, beyond, h, least);
-        asks |= self.through.aim_apart(&self.u, &self.way, beyond, h, least);
+        let ways = Ways { u: &self.u, way: &self.way, beyond, h, least, is_first };
+        asks |= self.contacts.aim_apart(&ways);
+        asks |= self.through.aim_apart(&ways);
         if !asks {
             return false;
         }
-        // closing may have left the rows of the end
-        let by_themselves = self.joints.singles().chain(self.through.mechanisms().map(|(k, _)| k));
-        by_themselves.for_each(|k| mechanisms[k as usize].linearise_here(h));
+        self.hold_rows_of_start(mechanisms, h);
         // displacements are changes of velocities that are on the joints, in a unit of time
         self.before.clone_from(&self.u);
         self.joints.mark();
@@ -84,16 +98,40 @@ impl Pile {
         }
         self.through.give_since_mark(mechanisms, &mut self.u);
         self.joints.go_back();
-        for (((way, u), before), mean) in self.way.iter_mut().zip(&mut self.u).zip(&self.before).zip(means) {
-            (0..8).for_each(|s| way[s] = h * mean[s] + (u[s] - before[s]));
-            *u = *before;
+        let goes_far = |((u, before), frame): ((&Wide, &Wide), &Frame)| {
+            let by = (0..8).map(|s| (u[s] - before[s]).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
+            // neither does what is not finite
+            !(by < FARTHEST_PUSH)
+        };
+        let is_far = self.u.iter().zip(&self.before).zip(&self.frames).any(goes_far);
+        if !is_far {
+            ends.way.clone_from(&self.way);
+            for (((way, u), before), mean) in self.way.iter_mut().zip(&self.u).zip(&self.before).zip(means) {
+                (0..8).for_each(|s| way[s] = h * mean[s] + (u[s] - before[s]));
+            }
         }
-        true
+        self.u.clone_from(&self.before);
+        !is_far
+    }
+
+    /// Lets bodies go as they did before they were last moved apart.
+    pub(super) fn take_back(&mut self, ends: &Ends, mechanisms: &mut [&mut Mechanism], h: f64) {
+        self.way.clone_from(&ends.way);
+        self.hold_rows_of_start(mechanisms, h);
+    }
+
+    /// Closing the joints of mechanisms that are in no four may have left the rows of the end.
+    fn hold_rows_of_start(&self, mechanisms: &mut [&mut Mechanism], h: f64) {
+        let by_themselves = self.joints.singles().chain(self.through.mechanisms().map(|(k, _)| k));
+        by_themselves.for_each(|k| mechanisms[k as usize].linearise_here(h));
     }
 
     fn find_beyond(&self, ends: &mut Ends) {
         let of = |((way, frame), end): ((&Wide, &Frame), &End)| {
             let [x, y, z] = (end.by / frame.inv_sqrt_mass).to_array();
+            if (frame.whitening * DVec3::new(way[4], way[5], way[6])).length() > FARTHEST_TURN {
+                return [0.0; 8];
+            }
             // columns of the whitening are orthogonal
             let columns = [0, 1, 2].map(|k| frame.whitening.col(k));
             let [a, b, c] = columns.map(|column| column.dot(end.turn) / column.length_squared());
@@ -105,16 +143,15 @@ impl Pile {
     }
 
     /// Puts what touches where bodies end into lanes. What is seen through is left out.
-    fn take_unforeseen(&mut self, ends: &mut Ends, number: impl Fn(u32) -> Option<u32>) {
-        let Ends { places, touching, frames, .. } = ends;
+    fn take_unforeseen(&mut self, ends: &mut Ends) {
+        let Ends { places, touching, bodies, frames, .. } = ends;
         self.unforeseen.clear();
         if touching.is_empty() {
             return;
         }
         frames.clear();
         frames.extend(self.frames.iter().zip(places).map(|(frame, end)| Frame { x: end.x, ..*frame }));
-        for (k, manifold) in touching.iter().enumerate() {
-            let bodies = [manifold.a, manifold.b].map(&number);
+        for (k, (manifold, &bodies)) in touching.iter().zip(&*bodies).enumerate() {
             if !bodies.iter().flatten().any(|body| self.through.has(*body)) {
                 self.unforeseen.add(k as u32, manifold, bodies, false);
             }
@@ -123,30 +160,49 @@ impl Pile {
     }
 }
 
+/// How bodies go in a step of `h`: velocities, how far sweeps moved them, and how much farther they go; `least` asks for moving apart.
+pub(super) struct Ways<'a> {
+    pub u: &'a [Wide],
+    pub way: &'a [Wide],
+    pub beyond: &'a [Wide],
+    pub h: f64,
+    pub least: f64,
+    pub is_first: bool,
+}
+
+impl Ways<'_> {
+    fn from(&self, first: usize) -> Ways<'_> {
+        Ways { u: &self.u[first..], way: &self.way[first..], beyond: &self.beyond[first..], ..*self }
+    }
+}
+
 impl Contacts {
-    fn aim_apart(&mut self, u: &[Wide], way: &[Wide], beyond: &[Wide], h: f64, least: f64) -> bool {
+    fn aim_apart(&mut self, ways: &Ways) -> bool {
         let (mut asks, mut first) = (false, 0);
         for k in 0..self.in_use() {
             let (batches, next) = self.part_mut(k);
-            asks |= batches.aim_apart(&u[first..], &way[first..], &beyond[first..], h, least);
+            asks |= batches.aim_apart(&ways.from(first));
             first = next;
         }
-        asks | self.between.aim_apart(u, way, beyond, h, least)
+        asks | self.between.aim_apart(ways)
     }
 }
 
 impl Batches {
     /// Sets by how much points may come nearer, or must go apart, as velocities; returns whether any must.
-    fn aim_apart(&mut self, u: &[Wide], way: &[Wide], beyond: &[Wide], h: f64, least: f64) -> bool {
-        let (h, band, least) = (f64x4::splat(h), f64x4::splat(-DEAD_BAND), f64x4::splat(-least));
+    fn aim_apart(&mut self, ways: &Ways) -> bool {
+        let &Ways { u, way, beyond, is_first, .. } = ways;
+        let (h, band, least) = (f64x4::splat(ways.h), f64x4::splat(-DEAD_BAND), f64x4::splat(ways.least));
         let mut asks = false;
         self.each_point(|pair, point| {
             let [rates, moved, farther] = [u, way, beyond].map(|list| pair.against(&pair.gather(list)));
             let foreseen = point.gap + point.rate(0, pair, &moved) + point.drift[0] * h;
-            let bend = point.rate(0, pair, &farther);
-            let end = foreseen + bend;
-            asks |= (bend.simd_lt(least) & end.simd_lt(band + least)).any();
-            point.target = point.rate(0, pair, &rates) + point.drift[0] + foreseen.min(band) - end;
+            let end = foreseen + point.rate(0, pair, &farther);
+            if is_first {
+                point.now = foreseen.min(band);
+            }
+            asks |= end.simd_lt(point.now - least).any();
+            point.target = point.rate(0, pair, &rates) + point.drift[0] + point.now - end;
             point.impulse = [f64x4::splat(0.0); 3];
         });
         asks

@@ -49,7 +49,7 @@ pub(in crate::contact) struct Point {
     pub drift: [f64x4; 3],
     pub gap: f64x4,
     /// Gap by now.
-    now: f64x4,
+    pub(super) now: f64x4,
     pub(super) target: f64x4,
     /// What turns a velocity along the normal, or across it, into the impulse that takes it out.
     inverse: [f64x4; 2],

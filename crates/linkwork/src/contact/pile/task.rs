@@ -73,6 +73,11 @@ struct Work {
 }
 
 impl Work {
+    /// Whether bodies turn so far that closing the joints moves them, or other faces meet.
+    fn turns(&self, h: f64) -> bool {
+        self.goings.iter().any(|going| h * going.spin >= TURNS)
+    }
+
     /// Whether all bodies go so slowly that none of their contacts is in doubt and nothing comes from beyond reach.
     fn is_calm(&self, h: f64) -> bool {
         let most = |of: fn(&Going) -> f64| h * self.goings.iter().map(of).fold(0.0, f64::max);
@@ -263,18 +268,25 @@ impl Tasks<'_> {
         self.kick(island, mechanisms, work);
         self.solve(contacts, island, mechanisms, work);
         let mut closed = self.predict(island, mechanisms, work, false);
-        self.find_goings(island, mechanisms, work);
+        let mut deeper = self.look_at_ends(contacts, island, mechanisms, work);
         for least in LEAST_APART {
-            if !closed || !self.move_apart(contacts, island, mechanisms, work, least) {
+            if !closed || !self.move_apart(island, mechanisms, work, least) {
                 break;
             }
+            let before = deeper;
             closed = self.predict(island, mechanisms, work, true);
-            self.find_goings(island, mechanisms, work);
+            deeper = self.look_at_ends(contacts, island, mechanisms, work);
+            if !closed || deeper > before {
+                work.pile.take_back(&work.ends, &mut mechanisms.list, h);
+                closed = self.predict(island, mechanisms, work, false);
+                deeper = self.look_at_ends(contacts, island, mechanisms, work);
+                break;
+            }
         }
+        let too_deep = self.may_halve && (!closed || deeper > DEEPER);
         let is_calm = work.is_calm(h);
-        let Work { pile, looker, goings, numbers, lanes, .. } = work;
+        let Work { pile, goings, numbers, lanes, .. } = work;
         let view = View { contacts, world, mechanisms, island, goings, numbers, pile, lanes };
-        let too_deep = self.may_halve && (!closed || !is_calm && view.ends_too_deep(looker, h));
         let thrown = if self.may_halve && !too_deep && !is_calm { view.find_thrown(h) } else { Vec::new() };
         if !thrown.is_empty() {
             show_fours(pile, lanes, mechanisms);
@@ -378,26 +390,27 @@ impl Tasks<'_> {
         }
     }
 
-    /// Finds where all bodies go; returns whether all joints can be closed there.
+    /// Finds where all bodies go, `again` from where the last asking left their joints; returns whether all joints can be closed there.
     fn predict(&self, island: &mut Island, mechanisms: &mut Members, work: &mut Work, again: bool) -> bool {
         let h = self.params.dt;
         let mechanisms = &mut mechanisms.list;
-        let Work { pile, hats, lanes, given_back, .. } = work;
+        let Work { pile, hats, lanes, given_back, goings, .. } = work;
         let jointed = island.jointed;
         let closings = &mut island.closings;
         closings.clear();
         closings.resize(mechanisms.len(), None);
         pile.predict_herded(self.herds, h, self.params.joint_tolerance, (again, jointed > MANY), closings);
         let substep = pile.substep(h);
-        let mut close = |mechanism: &mut Mechanism, first: u32, impulses: &[f64]| {
+        let mut close = |mechanism: &mut Mechanism, first: u32, impulses: &[f64], again: bool| {
             hats.clear();
             hats.extend((0..mechanism.movable_bodies().len()).map(|b| pile.velocities(first + b as u32, h).1));
             mechanism.predict_in_pile(h, self.params, hats, (!again).then_some(impulses), substep)
         };
         pile.each_joint_impulse(|k, first, impulses| {
-            closings[k as usize] = close(mechanisms[k as usize], first, impulses);
+            closings[k as usize] = close(mechanisms[k as usize], first, impulses, again);
         });
         // what a four has given back is advanced by itself
+        let before = given_back.len();
         for (place, lane) in lanes.iter_mut().enumerate() {
             let Some(lane) = lane.take_if(|_| closings[place].is_none()) else { continue };
             given_back.push((place as u32, lane));
@@ -406,51 +419,62 @@ impl Tasks<'_> {
             mechanism.begin_contact(h);
             mechanism.kick_in_pile(h, island.presses[place]);
         }
-        for &(place, (four, l)) in &*given_back {
-            let place = place as usize;
+        for (k, &(place, (four, l))) in given_back.iter().enumerate() {
+            let (place, again) = (place as usize, again && k < before);
             let impulses: Vec<f64> = pile.fours()[four as usize].totals(l as usize).collect();
-            closings[place] = close(mechanisms[place], island.first[place], &impulses);
+            closings[place] = close(mechanisms[place], island.first[place], &impulses, again);
         }
         for (state, &body) in island.states.iter_mut().zip(&island.first[mechanisms.len()..]) {
             state.u = pile.velocities(body, h).1;
         }
         predict_all(&mut island.states, h);
+        self.find_goings(island, mechanisms, pile, lanes, goings);
         island.closings.iter().all(Option::is_some)
+    }
+
+    /// Looks at pairs that may end elsewhere than contacts foresaw, and finds where bodies end if some have to be moved apart; returns by
+    /// how much deeper than at the start a pair ends at most.
+    fn look_at_ends(&self, contacts: &Contacts, island: &Island, mechanisms: &Members, work: &mut Work) -> f64 {
+        let (Tasks { world, herds, .. }, h) = (self, self.params.dt);
+        let (turns, is_calm) = (work.turns(h), work.is_calm(h));
+        let Work { pile, looker, goings, ends, numbers, lanes, .. } = work;
+        let view = View { contacts, world: *world, mechanisms, island, goings, numbers, pile, lanes };
+        ends.clear();
+        let looks = !is_calm && (turns || self.may_halve);
+        let deeper = if looks { view.find_unforeseen(looker, h, &mut ends.touching) } else { 0.0 };
+        if turns {
+            let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
+            ends.bodies.extend(ends.touching.iter().map(|m| [m.a, m.b].map(number)));
+            let jointed = island.mechanisms.iter().flat_map(|&number| herds.bodies_of(number)).copied();
+            let slots = jointed.chain(island.free.iter().map(|&k| self.free[k as usize]));
+            ends.places.extend(slots.map(|slot| {
+                let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
+                let end = view.end(slot, h);
+                End { x: end.x, by: end.x - here.x, turn: rotation::log(end.q * here.q.conjugate()) }
+            }));
+            view.find_means(herds, &mut ends.means);
+        }
+        deeper
     }
 
     /// Moves bodies apart that come nearer than foreseen where they end, by `least` or more ([`super::apart`]); returns whether there
     /// were any.
-    fn move_apart(
-        &self,
-        contacts: &Contacts,
-        island: &Island,
-        mechanisms: &mut Members,
-        work: &mut Work,
-        least: f64,
-    ) -> bool {
-        let (Tasks { world, herds, .. }, h) = (self, self.params.dt);
-        if work.goings.iter().all(|going| h * going.spin < TURNS) {
-            return false;
-        }
-        let Work { pile, looker, goings, ends, numbers, lanes, .. } = work;
-        let view = View { contacts, world: *world, mechanisms, island, goings, numbers, pile, lanes };
-        let jointed = island.mechanisms.iter().flat_map(|&number| herds.bodies_of(number)).copied();
-        let slots = jointed.chain(island.free.iter().map(|&k| self.free[k as usize]));
-        ends.places.clear();
-        ends.places.extend(slots.map(|slot| {
-            let here = world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
-            let end = view.end(slot, h);
-            End { x: end.x, by: end.x - here.x, turn: rotation::log(end.q * here.q.conjugate()) }
-        }));
-        view.find_means(herds, &mut ends.means);
-        view.find_unforeseen(looker, h, least, &mut ends.touching);
-        let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
-        pile.move_apart(ends, number, &mut mechanisms.list, herds, h, least)
+    fn move_apart(&self, island: &Island, mechanisms: &mut Members, work: &mut Work, least: f64) -> bool {
+        debug_assert!(work.ends.places.is_empty() || work.ends.places.len() == self.bodies(island));
+        let is_first = least == LEAST_APART[0];
+        !work.ends.places.is_empty()
+            && work.pile.move_apart(&mut work.ends, &mut mechanisms.list, self.herds, self.params.dt, least, is_first)
     }
 
     /// How all bodies go, in the order of their numbers.
-    fn find_goings(&self, island: &Island, mechanisms: &Members, work: &mut Work) {
-        let Work { pile, goings, lanes, .. } = work;
+    fn find_goings(
+        &self,
+        island: &Island,
+        mechanisms: &[&mut Mechanism],
+        pile: &Pile,
+        lanes: &[Option<(u32, u32)>],
+        goings: &mut Vec<Going>,
+    ) {
         goings.clear();
         goings.resize(self.bodies(island), Going::default());
         for four in pile.fours() {
@@ -459,13 +483,13 @@ impl Tasks<'_> {
                 four.members().iter().zip(of).for_each(|(m, of)| goings[m.first_body as usize + b] = Going::new(of));
             }
         }
-        for (place, mechanism) in mechanisms.list.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
+        for (place, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| lanes[*k].is_none()) {
             for k in 0..mechanism.movable_bodies().len() {
                 let (v, w) = mechanism.motion_of(k);
                 goings[island.first[place] as usize + k] = Going::new(Motion { v, w });
             }
         }
-        let free = &island.first[mechanisms.list.len()..];
+        let free = &island.first[mechanisms.len()..];
         let states = free.iter().zip(&island.states);
         states.for_each(|(&body, state)| goings[body as usize] = Going::new(state.motion()));
     }
@@ -579,30 +603,25 @@ impl View<'_> {
         free.for_each(|(&body, state)| means[body as usize] = widen(&state.u));
     }
 
-    /// Finds how pairs touch where they end that end deeper than they began, by `least` or more; gaps are by how much points may come
-    /// nearer.
-    fn find_unforeseen(&self, looker: &mut Looker, h: f64, least: f64, touching: &mut Vec<Manifold>) {
-        touching.clear();
+    /// Finds how pairs touch where they end that end deeper than they began; gaps are by how much points may come nearer. Returns by how
+    /// much deeper they end at most.
+    fn find_unforeseen(&self, looker: &mut Looker, h: f64, touching: &mut Vec<Manifold>) -> f64 {
+        let mut most = 0.0_f64;
         self.each_doubtful(looker, h, NEAR, |manifold, depth, touches| {
+            let ends = touches.iter().flat_map(|t| &t.points).map(|p| -p.1).fold(0.0, f64::max);
+            most = most.max(ends - depth);
             let allowed = depth.max(DEAD_BAND);
-            if !touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > allowed + least) {
+            if ends <= allowed + LEAST_APART[0] {
                 return;
             }
-            for touch in touches.iter() {
+            // what has gone so far through a thin thing that it would be led out on its other side is for smaller steps
+            for touch in touches.iter().filter(|t| t.normal.dot(manifold.normal) > 0.0) {
                 let at = |p: &(DVec3, f64)| ContactPoint { position: p.0, gap: p.1 + allowed, ..ContactPoint::NONE };
                 let points: Vec<ContactPoint> = touch.points.iter().map(at).collect();
                 touching.push(manifold.with_points(touch.normal, &points));
             }
         });
-    }
-
-    /// Whether something that passes by or turns fast ends deeper than its contacts, which are those of the start, foresaw.
-    fn ends_too_deep(&self, looker: &mut Looker, h: f64) -> bool {
-        let mut too_deep = false;
-        self.each_doubtful(looker, h, 0.0, |_, depth, touches| {
-            too_deep |= touches.iter().flat_map(|t| &t.points).any(|p| -p.1 > depth + DEEPER);
-        });
-        too_deep
+        most
     }
 
     /// Calls `visit` with pairs of which the end of the step may be elsewhere than contacts, which are those of the start, foresaw: one of

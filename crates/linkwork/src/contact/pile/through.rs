@@ -12,6 +12,7 @@
 //! single push. Its bodies get the sum of all impulses at the end. So convergence does not depend on how heavy is what lies on
 //! light links.
 
+use super::apart::Ways;
 use super::batches::Waiting;
 use super::joints::{Joints, Single};
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, Wide, narrow, widen};
@@ -518,9 +519,9 @@ impl Throughs {
         }
     }
 
-    /// Sets by how much points may come nearer, or must go apart, where bodies go farther `beyond` what sweeps moved them in a step
-    /// of `h` ([`super::apart`]); returns whether any must, by `least` or more.
-    pub fn aim_apart(&mut self, u: &[Wide], way: &[Wide], beyond: &[Wide], h: f64, least: f64) -> bool {
+    /// Sets by how much points may come nearer, or must go apart ([`super::apart`]); returns whether any must.
+    pub fn aim_apart(&mut self, ways: &Ways) -> bool {
+        let &Ways { u, way, beyond, h, least, is_first } = ways;
         let Throughs { throughs, points, .. } = self;
         for t in throughs.iter_mut() {
             let Through { rows, way: ways, bends, first_body, .. } = t;
@@ -532,10 +533,12 @@ impl Throughs {
         let mut asks = false;
         for p in points {
             let foreseen = p.gap + p.along(0, throughs, way, |t| &t.way) + p.drift[0] * h;
-            let bend = p.along(0, throughs, beyond, |t| &t.bends);
-            let end = foreseen + bend;
-            asks |= bend < -least && end < -DEAD_BAND - least;
-            p.target = p.along(0, throughs, u, |t| &t.v) + p.drift[0] + foreseen.min(-DEAD_BAND) - end;
+            let end = foreseen + p.along(0, throughs, beyond, |t| &t.bends);
+            if is_first {
+                p.now = foreseen.min(-DEAD_BAND);
+            }
+            asks |= end < p.now - least;
+            p.target = p.along(0, throughs, u, |t| &t.v) + p.drift[0] + p.now - end;
             p.impulse = [0.0; 3];
         }
         asks
