@@ -233,11 +233,14 @@ fn heaps_of_rings_do_not_creep_down() {
 fn what_falls_on_a_bridge_stays_out_of_its_light_links() {
     for dt in [1.0 / 60.0, 0.0164, 0.0168] {
         let mut run = Run::new(&registered("bridge", &[]), dt);
-        let mut deepest = 0.0_f64;
-        while run.world.time() < 5.0 {
-            deepest = deepest.max(run.step().penetration_m);
+        let mut deepest = [0.0_f64; 10];
+        while run.world.time() < 4.99 {
+            let half_second = (2.0 * run.world.time()) as usize;
+            deepest[half_second] = deepest[half_second].max(run.step().penetration_m);
         }
-        assert!(deepest < 5e-3, "{deepest} m at h = {dt} s");
+        // it was 2.5 to 2.8 mm over ten seconds
+        let mean = deepest.iter().sum::<f64>() / 10.0;
+        assert!(mean < 1.2e-3, "{mean} m on average, {deepest:?} m at h = {dt} s");
     }
 }
 

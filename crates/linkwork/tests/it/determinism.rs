@@ -36,8 +36,8 @@ const GOLDEN: &[Golden] = &[
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
     ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xaea959c3011316a0),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x3e1b031dddb42b06),
-    ("skeletons", &[("skeletons", 2.0)], 0x1b6d457d2c2861c8),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
+    ("skeletons", &[("skeletons", 2.0)], 0xfd87b1115aa5f373),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

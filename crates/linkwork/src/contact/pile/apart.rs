@@ -15,7 +15,7 @@
 
 use super::batches::Batches;
 use super::parts::Contacts;
-use super::{DEAD_BAND, FARTHEST_PUSH, Frame, Pile, Wide};
+use super::{DEAD_BAND, FARTHEST_PUSH, Frame, NOBODY, Pile, Wide};
 use crate::collide::Manifold;
 use crate::mechanism::Mechanism;
 use crate::mechanism::herd::Herds;
@@ -26,6 +26,8 @@ use wide::f64x4;
 const TOLERANCE: f64 = 1e-5;
 const MOST_SWEEPS: u32 = 30;
 
+/// How far bodies are moved at most, m, unless they are held tightly among heavier ones: then no farther than push-out moves them.
+const FARTHEST: f64 = 3e-2;
 /// Turn up to which the way of a body and where it ends tell the same turn, rad.
 const FARTHEST_TURN: f64 = 2.5;
 
@@ -50,6 +52,41 @@ pub(super) struct Ends {
     frames: Vec<Frame>,
     /// How far sweeps moved bodies, before these were moved apart.
     way: Vec<Wide>,
+    /// The first bodies of all mechanisms and bodies without joints.
+    pub units: Vec<u32>,
+    groups: Groups,
+}
+
+/// Bodies that push each other.
+#[derive(Default)]
+struct Groups {
+    /// By body: another of its group, or itself.
+    parent: Vec<u32>,
+}
+
+impl Groups {
+    /// Begins with `units` of bodies, each a group, by their first bodies.
+    fn begin(&mut self, units: &[u32], bodies: usize) {
+        self.parent.clear();
+        for (k, &first) in units.iter().enumerate() {
+            let end = units.get(k + 1).map_or(bodies, |next| *next as usize);
+            self.parent.resize(end, first);
+        }
+    }
+
+    fn find(&mut self, mut body: u32) -> u32 {
+        while self.parent[body as usize] != body {
+            let above = self.parent[self.parent[body as usize] as usize];
+            self.parent[body as usize] = above;
+            body = above;
+        }
+        body
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a as usize] = b;
+    }
 }
 
 impl Ends {
@@ -74,9 +111,8 @@ impl Pile {
     ) -> bool {
         self.find_beyond(ends);
         self.take_unforeseen(ends);
-        let Ends { beyond, means, .. } = ends;
         let mut asks = self.unforeseen.aim_at_ends(&self.u, least);
-        let ways = Ways { u: &self.u, way: &self.way, beyond, h, least, is_first };
+        let ways = Ways { u: &self.u, way: &self.way, beyond: &ends.beyond, h, least, is_first };
         asks |= self.contacts.aim_apart(&ways);
         asks |= self.through.aim_apart(&ways);
         if !asks {
@@ -98,20 +134,42 @@ impl Pile {
         }
         self.through.give_since_mark(mechanisms, &mut self.u);
         self.joints.go_back();
-        let goes_far = |((u, before), frame): ((&Wide, &Wide), &Frame)| {
-            let by = (0..8).map(|s| (u[s] - before[s]).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
-            // neither does what is not finite
-            !(by < FARTHEST_PUSH)
-        };
-        let is_far = self.u.iter().zip(&self.before).zip(&self.frames).any(goes_far);
-        if !is_far {
+        self.leave_what_goes_far(ends);
+        let has_moved = self.u != self.before;
+        if has_moved {
             ends.way.clone_from(&self.way);
-            for (((way, u), before), mean) in self.way.iter_mut().zip(&self.u).zip(&self.before).zip(means) {
+            for (((way, u), before), mean) in self.way.iter_mut().zip(&self.u).zip(&self.before).zip(&ends.means) {
                 (0..8).for_each(|s| way[s] = h * mean[s] + (u[s] - before[s]));
             }
         }
         self.u.clone_from(&self.before);
-        !is_far
+        has_moved
+    }
+
+    /// Leaves bodies where they were that would be moved far, and all that they push, directly or through others.
+    fn leave_what_goes_far(&mut self, ends: &mut Ends) {
+        let Ends { groups, units, .. } = ends;
+        let most = if self.is_tight { FARTHEST_PUSH } else { FARTHEST };
+        let far = |u: &Wide, before: &Wide, frame: &Frame| {
+            let by = (0..8).map(|s| (u[s] - before[s]).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
+            // what is not finite goes far, too
+            !by.is_finite() || by >= most
+        };
+        let is_far = |b: usize| far(&self.u[b], &self.before[b], &self.frames[b]);
+        if !(0..self.u.len()).any(is_far) {
+            return;
+        }
+        groups.begin(units, self.u.len());
+        self.contacts.each_push(|a, b| groups.join(a, b));
+        self.unforeseen.each_push(0, |a, b| groups.join(a, b));
+        self.through.each_push(|a, b| groups.join(a, b));
+        let mut left = vec![false; self.u.len()];
+        (0..self.u.len()).filter(|b| is_far(*b)).for_each(|b| left[groups.find(b as u32) as usize] = true);
+        for b in 0..self.u.len() {
+            if left[groups.find(b as u32) as usize] {
+                self.u[b] = self.before[b];
+            }
+        }
     }
 
     /// Lets bodies go as they did before they were last moved apart.
@@ -167,6 +225,7 @@ pub(super) struct Ways<'a> {
     pub beyond: &'a [Wide],
     pub h: f64,
     pub least: f64,
+    /// Whether it is asked for the first time in this step: what is foreseen then is wanted later, too.
     pub is_first: bool,
 }
 
@@ -186,9 +245,30 @@ impl Contacts {
         }
         asks | self.between.aim_apart(ways)
     }
+
+    fn each_push(&mut self, mut visit: impl FnMut(u32, u32)) {
+        let mut first = 0;
+        for k in 0..self.in_use() {
+            let (batches, next) = self.part_mut(k);
+            batches.each_push(first, &mut visit);
+            first = next as u32;
+        }
+        self.between.each_push(0, visit);
+    }
 }
 
 impl Batches {
+    /// Calls `visit` with bodies that push each other, counted from `first`.
+    fn each_push(&mut self, first: u32, mut visit: impl FnMut(u32, u32)) {
+        self.each_point(|pair, point| {
+            let pushes = point.impulse[0].to_array();
+            let [a, b] = &pair.bodies;
+            for l in (0..4).filter(|&l| pushes[l] > 0.0 && a[l] != NOBODY && b[l] != NOBODY) {
+                visit(first + a[l], first + b[l]);
+            }
+        });
+    }
+
     /// Sets by how much points may come nearer, or must go apart, as velocities; returns whether any must.
     fn aim_apart(&mut self, ways: &Ways) -> bool {
         let &Ways { u, way, beyond, is_first, .. } = ways;

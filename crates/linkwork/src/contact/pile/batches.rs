@@ -48,7 +48,7 @@ pub(in crate::contact) struct Point {
     /// Velocity that bodies moved by the user give.
     pub drift: [f64x4; 3],
     pub gap: f64x4,
-    /// Gap by now.
+    /// Gap by now; where bodies are moved apart, the gap that is wanted.
     pub(super) now: f64x4,
     pub(super) target: f64x4,
     /// What turns a velocity along the normal, or across it, into the impulse that takes it out.

@@ -276,7 +276,9 @@ impl Tasks<'_> {
             let before = deeper;
             closed = self.predict(island, mechanisms, work, true);
             deeper = self.look_at_ends(contacts, island, mechanisms, work);
-            if !closed || deeper > before {
+            // what is held tightly must not end deeper at all
+            let most = if island.tight { before } else { before.max(DEEPER) };
+            if !closed || deeper > most {
                 work.pile.take_back(&work.ends, &mut mechanisms.list, h);
                 closed = self.predict(island, mechanisms, work, false);
                 deeper = self.look_at_ends(contacts, island, mechanisms, work);
@@ -452,6 +454,7 @@ impl Tasks<'_> {
                 let end = view.end(slot, h);
                 End { x: end.x, by: end.x - here.x, turn: rotation::log(end.q * here.q.conjugate()) }
             }));
+            ends.units.clone_from(&island.first);
             view.find_means(herds, &mut ends.means);
         }
         deeper

@@ -544,6 +544,20 @@ impl Throughs {
         asks
     }
 
+    /// Calls `visit` with bodies that push each other; of a mechanism that is seen through with its first one.
+    pub fn each_push(&self, mut visit: impl FnMut(u32, u32)) {
+        let body = |side: &Side| match side {
+            Side::Nothing => None,
+            Side::Body(b, _) => Some(*b),
+            Side::Through(t, _) => Some(self.throughs[*t as usize].first_body),
+        };
+        for p in self.points.iter().filter(|p| p.impulse[0] > 0.0) {
+            if let [Some(a), Some(b)] = [body(&p.sides[0]), body(&p.sides[1])] {
+                visit(a, b);
+            }
+        }
+    }
+
     /// Remembers the impulses so far.
     pub fn mark(&mut self) {
         self.throughs.iter_mut().for_each(|t| t.marked.clone_from(&t.given));
