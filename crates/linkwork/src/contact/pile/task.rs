@@ -442,6 +442,10 @@ impl Tasks<'_> {
         let Work { pile, looker, goings, ends, numbers, lanes, .. } = work;
         let view = View { contacts, world: *world, mechanisms, island, goings, numbers, pile, lanes };
         ends.clear();
+        if island.closings.iter().any(Option::is_none) {
+            // there is no end to look at
+            return 0.0;
+        }
         let looks = !is_calm && (turns || self.may_halve);
         let deeper = if looks { view.find_unforeseen(looker, h, &mut ends.touching) } else { 0.0 };
         if turns {
