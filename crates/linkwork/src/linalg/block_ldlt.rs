@@ -342,12 +342,40 @@ impl BlockLdlt {
 
     /// [`BlockLdlt::solve`] in lanes: for factors that are laid out as this one, a factor to a lane, or for this one's own `values`.
     pub fn solve_lanes<V: Copy + Into<X>, X: Lanes>(&self, values: &[V], x: &mut [X]) {
-        for c in &self.columns {
+        self.solve_columns(self.columns.iter(), values, x);
+    }
+
+    /// The same of a right side that is zero elsewhere, and for the answers there, in blocks that [`BlockLdlt::reached_from`] gave.
+    pub fn solve_lanes_among<X: Lanes + From<f64>>(&self, reached: &[u32], x: &mut [X]) {
+        self.solve_columns(reached.iter().map(|&j| &self.columns[j as usize]), &self.values, x);
+    }
+
+    #[inline(always)]
+    fn solve_columns<'a, V: Copy + Into<X>, X: Lanes>(
+        &self,
+        columns: impl DoubleEndedIterator<Item = &'a Column> + Clone,
+        values: &[V],
+        x: &mut [X],
+    ) {
+        for c in columns.clone() {
             with_size!(c.size, M => self.ahead_lanes::<M, V, X>(c, values, x));
         }
-        for c in self.columns.iter().rev() {
+        for c in columns.rev() {
             with_size!(c.size, M => self.back_lanes::<M, V, X>(c, values, x));
         }
+    }
+
+    /// Blocks that a right side in some of them reaches, in order: these, and all above them in the elimination tree.
+    pub fn reached_from(&self, blocks: &[u32]) -> Vec<u32> {
+        let mut is_reached = vec![false; self.columns.len()];
+        blocks.iter().for_each(|&j| is_reached[j as usize] = true);
+        for (j, c) in self.columns.iter().enumerate() {
+            if is_reached[j] && c.rows.0 < c.rows.1 {
+                // rows are sorted: the first is the parent
+                is_reached[self.row_blocks[c.rows.0 as usize].block as usize] = true;
+            }
+        }
+        (0..self.columns.len() as u32).filter(|&j| is_reached[j as usize]).collect()
     }
 
     #[inline(always)]

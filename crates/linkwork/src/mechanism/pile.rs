@@ -37,8 +37,9 @@ pub(crate) struct Response {
     pushed: Vec<u32>,
     u: Vec<[f64x8; 6]>,
     rhs: Vec<f64x8>,
-    /// Nodes with a body that is watched.
+    /// Nodes with a body that is watched, and the blocks of the factor between pushes and answers there.
     nodes: Vec<u32>,
+    reached: Vec<u32>,
 }
 
 impl Response {
@@ -55,6 +56,10 @@ impl Response {
                 self.nodes.push(k as u32);
             }
         }
+        self.reached = match &layout.factor {
+            Factor::Block(factor) => factor.reached_from(&self.nodes),
+            Factor::Supernodal(_) => Vec::new(),
+        };
         self.u.clear();
         self.u.resize(layout.bodies.len(), [f64x8::splat(0.0); 6]);
         self.rhs.clear();
@@ -116,7 +121,7 @@ impl Mechanism {
     /// u ← u − Ĵᵀ A⁻¹ Ĵ u in eight lanes, for pushes on few bodies and the answers of few.
     pub(crate) fn respond_lanes(&self, work: &mut Response) {
         let Factor::Block(factor) = &self.layout.factor else { return };
-        let Response { watched, pushed, u, rhs, nodes } = work;
+        let Response { watched, pushed, u, rhs, nodes, reached } = work;
         let jacobian = &self.linear.jacobian;
         for node in nodes.iter().map(|&k| &self.layout.nodes[k as usize]) {
             let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
@@ -128,7 +133,7 @@ impl Mechanism {
                 }
             }
         }
-        factor.solve_lanes(factor.values(), rhs);
+        factor.solve_lanes_among(reached, rhs);
         for node in nodes.iter().map(|&k| &self.layout.nodes[k as usize]) {
             let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
             for side in sides.iter().filter(|side| watched[side.body as usize]) {
