@@ -7,8 +7,10 @@
 //! Velocities of what touches are those of the middle of the step, so that a body at rest has none.
 
 use super::bounded::BoundedEntry;
+use super::linear::Linearisation;
 use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
 use crate::joint::rows::Row;
+use crate::linalg::block_ldlt::BlockLdlt;
 use crate::math::Placed;
 use crate::params::{Method, StepParams};
 use crate::report::{LeftToDirect, StepKind};
@@ -45,6 +47,9 @@ pub(super) struct ContactScratch {
     pub answered: Vec<f64>,
     /// Whether it turns so far in this step that the rows of the start do not close its joints.
     pub bends_off: bool,
+    /// Rows and factor where the step ends, while those of its start are in use, and whether they are of this step.
+    pub at_end: Option<Box<(Linearisation, BlockLdlt)>>,
+    pub is_at_end: bool,
     lanes: Vec<[f64x8; 6]>,
     pub lanes_rhs: Vec<f64x8>,
 }

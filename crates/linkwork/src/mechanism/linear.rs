@@ -16,6 +16,7 @@ const SOFTEST: f64 = 1e20;
 pub(super) const INFINITELY_SOFT: f64 = 1e150;
 
 /// Rows, system and factor at one set of poses.
+#[derive(Clone)]
 pub(super) struct Linearisation {
     /// Ĵ by sides, rows × 6 each.
     pub jacobian: Vec<f64>,
@@ -181,6 +182,12 @@ impl Linearisation {
     /// Whether a system stands here that was linearised at these poses of the movable bodies.
     pub fn holds_at(&self, poses: impl Iterator<Item = (DVec3, DQuat)>) -> bool {
         self.held_for.is_some() && self.poses.iter().zip(poses).all(|(l, p)| *l == p)
+    }
+
+    /// Takes over what a step reads of the joints, and which rows it needs, from another one of the same mechanism.
+    pub fn read_like(&mut self, other: &Linearisation) {
+        self.needed.clone_from(&other.needed);
+        self.coupling_offset.clone_from(&other.coupling_offset);
     }
 
     /// Forgets what was linearised, so that the next call does it anew.
