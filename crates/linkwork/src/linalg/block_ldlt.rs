@@ -615,6 +615,20 @@ mod tests {
                 assert!((got - wanted).abs() < 1e-6, "seed {seed}: {got} for {wanted}");
             }
             assert_eq!(rows.len() - factor.dropped_count(), rank, "seed {seed}");
+            // pushes in two blocks: their answers are those of a solve that goes through all blocks
+            let pushed = [noise.below(blocks as usize) as u32, noise.below(blocks as usize) as u32];
+            let mut whole = vec![0.0; rows.len()];
+            for k in pushed.iter().flat_map(|&j| start[j as usize]..start[j as usize + 1]) {
+                whole[k] = noise.next();
+            }
+            let mut some: Vec<f64x8> = whole.iter().map(|&e| f64x8::splat(e)).collect();
+            factor.solve(&mut whole);
+            factor.solve_lanes_among(&factor.reached_from(&pushed), &mut some);
+            let largest = whole.iter().fold(0.0_f64, |m, e| m.max(e.abs()));
+            for k in pushed.iter().flat_map(|&j| start[j as usize]..start[j as usize + 1]) {
+                let got = some[k].to_array()[3];
+                assert!((got - whole[k]).abs() <= 1e-9 * largest, "seed {seed}: {got} for {}", whole[k]);
+            }
         }
     }
 }

@@ -244,24 +244,30 @@ fn what_falls_on_a_bridge_stays_out_of_its_light_links() {
     }
 }
 
-/// Symptom: links of a tread were flung 12 cm out of it at steps of 1/60 s. Cause: what is held from two sides was moved apart however far.
+/// Symptom: links of a tread were flung 12 cm out of it at steps of 1/60 s, twice its own. Cause: what is held from two sides was moved
+/// apart however far. Single blows are chaotic: at sixteen step sizes from 0.016 to 0.0175 s the deepest was 3.7 to 12 mm, 4.4 in the
+/// median, and in a build that differs in rounding 3.3 to 18 mm.
 #[test]
 fn treads_are_not_flung_apart_at_coarse_steps() {
-    for dt in [1.0 / 60.0, 0.0164, 0.0168] {
+    let deepest_at = |dt: f64| {
         let mut run = Run::new(&registered("tank", &[]), dt);
         let mut deepest = 0.0_f64;
         while run.world.time() < 4.0 {
             deepest = deepest.max(run.step().penetration_m);
         }
-        assert!(deepest < 1.2e-2, "{deepest} m at h = {dt} s");
-    }
+        deepest
+    };
+    let mut deepest = [1.0 / 60.0, 0.0162, 0.0164, 0.0168, 0.0171].map(deepest_at);
+    deepest.sort_by(f64::total_cmp);
+    assert!(deepest[2] < 1e-2 && deepest[4] < 3e-2, "{deepest:?} m");
 }
 
-/// Members of herds that are given back when bodies have been moved apart are closed from the state of this step alone.
+/// Members of herds that are given back when bodies have been moved apart, and joints that are closed again with the rows of the end,
+/// are closed from the state of this step alone.
 #[test]
-fn a_bridge_under_blows_does_the_same_with_fresh_working_memory() {
-    let hash = |fresh: bool| {
-        let mut run = Run::new(&registered("bridge", &[]), 1.0 / 60.0);
+fn blows_do_the_same_with_fresh_working_memory() {
+    let hash = |scene: &Scene, fresh: bool| {
+        let mut run = Run::new(scene, 1.0 / 60.0);
         for _ in 0..120 {
             if fresh {
                 run.scratch = linkwork::Scratch::default();
@@ -270,7 +276,10 @@ fn a_bridge_under_blows_does_the_same_with_fresh_working_memory() {
         }
         run.world.state_hash()
     };
-    assert_eq!(hash(false), hash(true));
+    for (name, settings) in [("bridge", &[][..]), ("net", &[("meshes", 6.0), ("boxes", 3.0)])] {
+        let scene = registered(name, settings);
+        assert_eq!(hash(&scene, false), hash(&scene, true), "{name}");
+    }
 }
 
 /// What is moved apart, and joints that are closed again after that, push both ways: nothing from outside acts on skeletons that crash
