@@ -47,9 +47,8 @@ pub(super) struct ContactScratch {
     pub answered: Vec<f64>,
     /// Whether it turns so far in this step that the rows of the start do not close its joints.
     pub bends_off: bool,
-    /// Rows and factor where the step ends, while those of its start are in use, and whether they are of this step.
+    /// Memory for rows and factor where the step ends, beside those of its start.
     pub at_end: Option<Box<(Linearisation, BlockLdlt)>>,
-    pub is_at_end: bool,
     lanes: Vec<[f64x8; 6]>,
     pub lanes_rhs: Vec<f64x8>,
 }

@@ -10,6 +10,7 @@ use crate::math::{Placed, max_abs, rotation};
 use crate::params::StepParams;
 use crate::report::StepKind;
 use glam::{DMat3, DVec3};
+use std::ops::Range;
 use wide::{f64x4, f64x8};
 
 /// How far a body may turn in a step of a pile, rad; beyond, turns could not be told from each other.
@@ -40,6 +41,8 @@ pub(crate) struct Response {
     /// Nodes with a body that is watched, and the blocks of the factor between pushes and answers there.
     nodes: Vec<u32>,
     reached: Vec<u32>,
+    /// The rows of those blocks.
+    spans: Vec<Range<usize>>,
 }
 
 impl Response {
@@ -60,6 +63,14 @@ impl Response {
             Factor::Block(factor) => factor.reached_from(&self.nodes),
             Factor::Supernodal(_) => Vec::new(),
         };
+        self.spans.clear();
+        for node in self.reached.iter().map(|&k| &layout.nodes[k as usize]) {
+            let (first, end) = (node.row as usize, node.row as usize + node.rows as usize);
+            match self.spans.last_mut().filter(|span| span.end == first) {
+                Some(span) => span.end = end,
+                None => self.spans.push(first..end),
+            }
+        }
         self.u.clear();
         self.u.resize(layout.bodies.len(), [f64x8::splat(0.0); 6]);
         self.rhs.clear();
@@ -70,7 +81,7 @@ impl Response {
     pub fn clear(&mut self) {
         let zero = f64x8::splat(0.0);
         self.u.iter_mut().zip(&self.watched).filter(|(_, w)| **w).for_each(|(u, _)| *u = [zero; 6]);
-        self.rhs.fill(zero);
+        self.spans.iter().for_each(|span| self.rhs[span.clone()].fill(zero));
         self.pushed.clear();
     }
 
@@ -121,7 +132,7 @@ impl Mechanism {
     /// u ← u − Ĵᵀ A⁻¹ Ĵ u in eight lanes, for pushes on few bodies and the answers of few.
     pub(crate) fn respond_lanes(&self, work: &mut Response) {
         let Factor::Block(factor) = &self.layout.factor else { return };
-        let Response { watched, pushed, u, rhs, nodes, reached } = work;
+        let Response { watched, pushed, u, rhs, nodes, reached, .. } = work;
         let jacobian = &self.linear.jacobian;
         for node in nodes.iter().map(|&k| &self.layout.nodes[k as usize]) {
             let sides = &self.layout.sides[node.sides.0 as usize..node.sides.1 as usize];
@@ -274,7 +285,7 @@ impl Mechanism {
         self.contact.answered.clone_from(&self.impulse);
         self.predict_outside(h);
         if impulses.is_some() {
-            (self.contact.bends_off, self.contact.is_at_end) = (false, false);
+            self.contact.bends_off = false;
             if self.accurate_is_unfit(h, 4.0 * SIGMA_BOUND, SPIN_IN_PILE).is_some() {
                 return None;
             }
@@ -293,13 +304,11 @@ impl Mechanism {
 
     /// Closes the joints at the predicted poses by Newton's method with the rows there, and the least motion. What falls in
     /// a heap turns too far in a step for the rows of the start; halving the step of the whole heap would cost far more.
-    /// The rows of the start are still held after it. Those of the end are where it is asked again in the same step, and what
-    /// is moved apart in between goes less than a millimetre, so it begins with them.
+    /// The rows of the start are still held after it, for what moves bodies apart where they end.
     fn close_by_projection(&mut self, h: f64, tolerance: f64) -> Option<u32> {
         self.change_ends();
         let closed = self.project_positions(h, tolerance);
         self.change_ends();
-        self.contact.is_at_end = closed.is_some() && self.contact.at_end.is_some();
         closed
     }
 
@@ -318,7 +327,7 @@ impl Mechanism {
         self.u.copy_from_slice(&self.contact.with_contacts);
         self.impulse.copy_from_slice(&self.contact.answered);
         self.predict(h);
-        let (mut closed, mut before) = (None, if self.contact.is_at_end { f64::INFINITY } else { 0.0 });
+        let (mut closed, mut before) = (None, 0.0);
         for round in 0..MOST_PROJECTIONS {
             self.measure_errors();
             let worst = max_abs(self.error.iter().copied());

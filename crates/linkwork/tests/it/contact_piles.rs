@@ -245,8 +245,8 @@ fn what_falls_on_a_bridge_stays_out_of_its_light_links() {
 }
 
 /// Symptom: links of a tread were flung 12 cm out of it at steps of 1/60 s, twice its own. Cause: what is held from two sides was moved
-/// apart however far. Single blows are chaotic: at sixteen step sizes from 0.016 to 0.0175 s the deepest was 3.7 to 12 mm, 4.4 in the
-/// median, and in a build that differs in rounding 3.3 to 18 mm.
+/// apart however far. Single blows are chaotic: at sixteen step sizes from 0.016 to 0.0175 s the deepest was 3.3 to 9.4 mm, 5.4 in the
+/// median, and 18 mm at one.
 #[test]
 fn treads_are_not_flung_apart_at_coarse_steps() {
     let deepest_at = |dt: f64| {
@@ -262,7 +262,7 @@ fn treads_are_not_flung_apart_at_coarse_steps() {
     assert!(deepest[2] < 1e-2 && deepest[4] < 3e-2, "{deepest:?} m");
 }
 
-/// Members of herds that are given back when bodies have been moved apart, and joints that are closed again with the rows of the end,
+/// Members of herds that are given back when bodies have been moved apart, and joints that are closed beside the rows of the start,
 /// are closed from the state of this step alone.
 #[test]
 fn blows_do_the_same_with_fresh_working_memory() {
