@@ -35,7 +35,7 @@ const GOLDEN: &[Golden] = &[
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
-    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0x547a6ab6458ae250),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xaea959c3011316a0),
     ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
     ("skeletons", &[("skeletons", 2.0)], 0xfd87b1115aa5f373),
 ];

@@ -60,12 +60,9 @@ const COSTLY: Effort = Effort { substeps: 4, sweeps: 4 };
 const LEAST_SUBSTEPS: u32 = 4;
 /// Entries of the factors of mechanisms that stand alone, from which on they are costly.
 const COSTLY_ENTRIES: usize = 50_000;
-/// Where going on as the last substeps did moves nothing farther astray than this until the end of the step, m, the substeps that
-/// remain are taken to be like them; and how far their last sweeps may have moved anything.
+/// Where what a substep changes would move nothing farther than this until the end of the step, m, the substeps that remain are
+/// taken to be like it.
 const STEADY: f64 = 1e-7;
-const HARDLY: f64 = 1e-6;
-/// Velocities go on changing as they do where two substeps changed them alike to this part.
-const ALIKE: f64 = 0.25;
 /// What is left when a stage of a substep ends: how far its last sweep moved anything, by how far what is fastest goes along or towards
 /// something else in the substep, and within which limits, m. What rests must be left with far less than what tumbles: a heap whose contacts give way by
 /// 3e-6 m in every substep creeps down for ever, at millimetres a second.
@@ -176,11 +173,6 @@ impl Default for Effort {
     fn default() -> Self {
         USUAL
     }
-}
-
-/// Whether a substep changed a velocity as the one before did.
-fn is_alike(change: f64, last: f64) -> bool {
-    (change - last).abs() <= ALIKE * change.abs()
 }
 
 pub(super) fn widen(u: &Hat) -> Wide {
@@ -413,9 +405,10 @@ impl Pile {
             self.contacts.end(1.0);
             self.through.end();
             self.bounded.iter_mut().for_each(|b| b.total += b.impulse);
-            let is_steady = may_repeat && pushed.max(residual) * h_s < HARDLY;
+            let is_steady =
+                may_repeat && (pushes, sweeps) == (1, u32::from(pushes_out)) && pushed.max(residual) * h_s < STEADY;
             let left = f64::from(self.effort.substeps - 1 - substep);
-            if is_steady && was_steady && self.would_go_on(elapsed + h_s, left, h_s) {
+            if is_steady && was_steady && self.would_go_on(elapsed + h_s, left * h_s) {
                 self.repeat(left, h_s);
                 break;
             }
@@ -425,21 +418,15 @@ impl Pile {
         outcome
     }
 
-    /// Whether `times` more substeps of `h_s` would be like the last two, which ended `elapsed` after the step began: velocities go on
-    /// changing as they do, and nothing else comes to touch.
-    fn would_go_on(&self, elapsed: f64, times: f64, h_s: f64) -> bool {
-        let time = times * h_s;
-        let is_same = |((u, (before, earlier)), frame): ((&Wide, (&Wide, &Wide)), &Frame)| {
-            // by how much the mean velocity of all of them would be wrong
-            let astray = |s: usize| {
-                let (change, last) = (u[s] - before[s], before[s] - earlier[s]);
-                if is_alike(change, last) { 0.5 * (times + 1.0) * (change - last) } else { change }
-            };
+    /// Whether velocities hardly changed in the last substep, which ended a time after the step began, and nothing else comes to
+    /// touch within another.
+    fn would_go_on(&self, elapsed: f64, time: f64) -> bool {
+        let is_same = |((u, before), frame): ((&Wide, &Wide), &Frame)| {
             // of points as far from the centre of mass as the radius of gyration
-            let astray = (0..8).map(|s| astray(s).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
-            astray * time < STEADY
+            let change = (0..8).map(|s| (u[s] - before[s]).powi(2)).sum::<f64>().sqrt() * frame.inv_sqrt_mass;
+            change * time < STEADY
         };
-        self.u.iter().zip(self.before.iter().zip(&self.earlier)).zip(&self.frames).all(is_same)
+        self.u.iter().zip(&self.before).zip(&self.frames).all(is_same)
             && self.contacts.touch_nothing_else(&self.u, &self.way, elapsed, time)
     }
 
@@ -451,7 +438,7 @@ impl Pile {
         for ((way, u), (before, earlier)) in self.way.iter_mut().zip(&mut self.u).zip(befores) {
             for s in 0..8 {
                 let (change, last) = (u[s] - before[s], before[s] - earlier[s]);
-                let change = if is_alike(change, last) { change } else { 0.0 };
+                let change = if (change - last).abs() <= 0.25 * change.abs() { change } else { 0.0 };
                 way[s] += h_s * (times * u[s] + sum * change);
                 u[s] += times * change;
             }
