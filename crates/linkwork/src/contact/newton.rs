@@ -4,7 +4,7 @@
 //! The matrix 1 + Σ Gᵀ (−∂λ/∂v) G couples units that touch; it is factorised by the engine's own block code, whose
 //! layout is kept while the same units touch.
 
-use super::problem::{Problem, Side};
+use super::problem::{Entry, Problem, Side};
 use crate::linalg::BlockPattern;
 use crate::linalg::block_ldlt::{BlockLdlt, symbolic};
 use crate::linalg::ordering::elimination_order;
@@ -13,6 +13,8 @@ use crate::math::max_abs;
 const BLOCK: u32 = 6;
 const SIX: usize = BLOCK as usize;
 const MOST_SEARCHES: u32 = 12;
+/// Points that are tried after that.
+const MOST_HALVES: u32 = 50;
 
 /// Working memory of the method.
 #[derive(Default)]
@@ -155,30 +157,40 @@ impl Newton {
         }
     }
 
-    /// The length at which the residual is orthogonal to the direction, by regula falsi on a function that only rises.
+    /// The length at which the residual is orthogonal to the direction, by regula falsi on a function that only rises. Where a light body
+    /// meets a heavy one the function is flat up to where they meet and rises 10⁵ times faster from there on: what regula falsi does not
+    /// find is found from above, by the slope there, or by halves.
     fn search(&self, problem: &Problem, z: &[f64]) -> f64 {
         let dz: f64 = self.direction.iter().zip(z).map(|(d, z)| d * z).sum();
         let dd: f64 = self.direction.iter().map(|d| d * d).sum();
+        let velocity_at = |entry: &Entry, rate: &[f64; 3], a: f64| [0, 1, 2].map(|s| entry.velocity[s] + a * rate[s]);
         let slope_at = |a: f64| {
             let mut sum = dz + a * dd;
             for (entry, rate) in problem.entries.iter().zip(&self.rates) {
-                let v = [0, 1, 2].map(|s| entry.velocity[s] + a * rate[s]);
-                let p = entry.answer(&v);
+                let p = entry.answer(&velocity_at(entry, rate, a));
                 sum -= (0..3).map(|s| p[s] * rate[s]).sum::<f64>();
             }
             sum
         };
+        let bend_at = |a: f64| {
+            let mut sum = dd;
+            for (entry, rate) in problem.entries.iter().zip(&self.rates) {
+                let slope = entry.slope(&velocity_at(entry, rate, a));
+                sum += (0..3).map(|r| (0..3).map(|c| rate[r] * slope[r][c] * rate[c]).sum::<f64>()).sum::<f64>();
+            }
+            sum
+        };
         let start = slope_at(0.0);
+        let enough = 0.1 * start.abs();
         let (mut low, mut high) = ((0.0, start), (1.0, slope_at(1.0)));
-        if high.1 <= 0.1 * start.abs() {
+        if high.1 <= enough {
             return 1.0;
         }
-        let mut best = high.0;
         for _ in 0..MOST_SEARCHES {
-            best = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
+            let best = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
             let here = slope_at(best);
-            if here.abs() <= 0.1 * start.abs() {
-                break;
+            if here.abs() <= enough {
+                return best;
             }
             if here > 0.0 {
                 high = (best, here);
@@ -188,7 +200,18 @@ impl Newton {
                 high.1 *= 0.5;
             }
         }
-        best
+        let (mut low, mut high) = (low.0, high.0);
+        for _ in 0..MOST_HALVES {
+            let from_above = high - slope_at(high) / bend_at(high);
+            let best = if from_above > low && from_above < high { from_above } else { 0.5 * (low + high) };
+            let here = slope_at(best);
+            if here.abs() <= enough {
+                return best;
+            }
+            *(if here > 0.0 { &mut high } else { &mut low }) = best;
+        }
+        // where it falls, not where it rises
+        low
     }
 }
 

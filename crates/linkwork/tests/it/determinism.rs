@@ -30,14 +30,14 @@ const GOLDEN: &[Golden] = &[
     ("crane-load", &[], 0x591568bdd93fa797),
     ("walker", &[], 0x11f50737e8f47c7d),
     ("tube", &[("rings", 1.0), ("cells", 5.0)], 0x6fe1275f1a3edd00),
-    ("walker", &[("ground", 1.0)], 0xfde4f645cccc8857),
+    ("walker", &[("ground", 1.0)], 0x14293ef9227025cd),
     ("gripper", &[], 0xa06460fe8937bade),
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
-    ("rings", &[("rings", 50.0)], 0x43a1bcf310f285be),
-    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xaea959c3011316a0),
+    ("rings", &[("rings", 50.0)], 0x43636a45f51d7379),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xa240da45ad568f9c),
     ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
-    ("skeletons", &[("skeletons", 2.0)], 0xfd87b1115aa5f373),
+    ("skeletons", &[("skeletons", 2.0)], 0xa0ebf3ee11e398ff),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {
