@@ -304,7 +304,7 @@ impl Mechanism {
 
     /// Closes the joints at the predicted poses by Newton's method with the rows there, and the least motion. What falls in
     /// a heap turns too far in a step for the rows of the start; halving the step of the whole heap would cost far more.
-    /// The rows of the start are still held after it, for what moves bodies apart where they end.
+    /// The rows of the start are still held after it, for what moves bodies apart where they end, unless the factor is supernodal.
     fn close_by_projection(&mut self, h: f64, tolerance: f64) -> Option<u32> {
         self.change_ends();
         let closed = self.project_positions(h, tolerance);

@@ -178,7 +178,7 @@ impl Pile {
         self.hold_rows_of_start(mechanisms, h);
     }
 
-    /// Closing the joints of mechanisms that are in no four may have left the rows of the end.
+    /// Closing the joints of mechanisms that are in no four may have left the rows of the end, where their factors are supernodal.
     fn hold_rows_of_start(&self, mechanisms: &mut [&mut Mechanism], h: f64) {
         let by_themselves = self.joints.singles().chain(self.through.mechanisms().map(|(k, _)| k));
         by_themselves.for_each(|k| mechanisms[k as usize].linearise_here(h));
