@@ -4,6 +4,7 @@ use crate::args::CheckOptions;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::source::Source;
+use crate::start;
 use crate::table::{facts, figure, plural};
 use linkwork::{Assembly, Census};
 use linkwork_io::Problem;
@@ -26,7 +27,8 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
     let (census, assembly) = (world.census(), world.assembly());
     let particles: usize =
         (0..world.particle_system_count()).filter_map(|k| world.particle_system(k)).map(|system| system.len()).sum();
-    let remarks = remarks(&census, particles, &assembly);
+    let mut remarks = remarks(&census, particles, &assembly);
+    remarks.extend(start::warnings(&world));
     if options.json {
         return print_json(&json!({
             "scene": source.name,

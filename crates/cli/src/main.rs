@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod series;
 mod source;
+mod start;
 mod table;
 mod tape;
 mod time;

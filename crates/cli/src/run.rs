@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::report::{End, Report};
 use crate::source::{Schedule, Source};
+use crate::start;
 use crate::table::{facts, figure, plural};
 use crate::tape::Tape;
 use crate::time::Stopwatch;
@@ -31,6 +32,9 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let outputs = Outputs::open(options, &source)?;
     interrupt::listen();
     let mut world = source.build()?;
+    if !options.quiet {
+        start::warnings(&world).iter().for_each(|said| drop(writeln!(std::io::stderr(), "warning: {said}")));
+    }
     let adapting = &options.adapting;
     let adaptive =
         adapting.adaptive.map(|most| AdaptiveRun::start(&world, &source.name, adapting, most)).transpose()?;

@@ -37,6 +37,25 @@ fn every_scene_of_the_registry_is_sound() {
 }
 
 #[test]
+fn bodies_that_overlap_where_a_scene_begins_are_named() {
+    let folder = Folder::new();
+    let block = |name: &str, y: f64| {
+        format!(
+            "[[bodies]]\nname = \"{name}\"\nmass = 1.0\nposition = [0.0, {y:.1}, 0.0]\n\
+             [[bodies.shapes]]\ngeometry = {{ box = {{ size = [1.0, 1.0, 1.0] }} }}\n"
+        )
+    };
+    let scene = folder.with("crowd.toml", &(block("left", 0.0) + &block("right", 0.8)));
+    let told = "bodies \"left\" and \"right\" overlap by 0.2 m";
+    let said = linkwork(&["check", &scene]).exits_with(0).stdout;
+    assert!(said.contains(told), "{said}");
+    linkwork(&["run", &scene, "--duration", "0.1"]).exits_with(0).says(told);
+    assert_eq!(linkwork(&["run", &scene, "--duration", "0.1", "--quiet"]).exits_with(0).stderr, "");
+    let apart = folder.with("apart.toml", &(block("left", 0.0) + &block("right", 1.0)));
+    assert_eq!(linkwork(&["run", &apart, "--duration", "0.1"]).exits_with(0).stderr, "");
+}
+
+#[test]
 fn mistakes_are_shown_in_the_text() {
     let folder = Folder::new();
     let wrong = PENDULUM.replace("mass = 2.0", "masss = 2.0").replace("\"hinge\"", "\"hnige\"");

@@ -48,6 +48,9 @@ pub(crate) fn shape(path: &str, shape: &Shape, kind: BodyKind) -> Checked {
 fn geometry(path: &str, geometry: &Geometry, kind: BodyKind) -> Checked {
     let positive = |key: &str, value: f64| match value.is_finite() && value > 0.0 && value < FARTHEST {
         true => Ok(()),
+        false if value.is_finite() && value >= FARTHEST => {
+            Err(SceneError::new(format!("{path}.{key}"), format!("{value:e} m is longer than {FARTHEST:e} m")))
+        }
         false => Err(SceneError::new(format!("{path}.{key}"), format!("{value} m is not a positive length"))),
     };
     let round = |name: &str, radius: f64, length: f64| {

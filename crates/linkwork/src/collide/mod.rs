@@ -33,7 +33,7 @@ pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use query::{Hit, QueryFilter, TimeOfImpact};
+pub use query::{DeepOverlap, Hit, QueryFilter, TimeOfImpact};
 
 use crate::handle::BodyId;
 use crate::joint::Motion;

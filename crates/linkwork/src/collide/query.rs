@@ -8,6 +8,7 @@ use super::core::Core;
 use super::narrow::{self, PairMemory, Place, Touches};
 use super::parry::{self, Bounds};
 use super::shape::{Collider, Form, forms};
+use super::{Collisions, PlacedBody};
 use crate::body::BodyState;
 use crate::error::SceneError;
 use crate::handle::BodyId;
@@ -15,6 +16,7 @@ use crate::math::{Placed, Pose, rotation};
 use crate::scene::{BodyKind, Geometry, Shape};
 use crate::world::World;
 use glam::{DMat3, DVec3};
+use std::collections::BTreeMap;
 
 /// What a query found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +31,17 @@ pub struct Hit {
     pub normal: DVec3,
     /// Along the ray or cast, or from the point asked about (negative inside), m.
     pub distance: f64,
+}
+
+/// Two bodies that overlap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeepOverlap {
+    /// One of them.
+    pub a: BodyId,
+    /// The other.
+    pub b: BodyId,
+    /// Along the normal of their contact, m.
+    pub depth: f64,
 }
 
 /// Which shapes a query sees.
@@ -166,6 +179,37 @@ impl World {
             }
         });
         Ok(best)
+    }
+
+    /// Pairs of bodies that collide with each other and overlap by more than `depth` (m) where they are now, the deepest first. Ask it of a
+    /// world that has just been built: such bodies are pushed apart from the first step on, which is seldom what was meant.
+    pub fn deep_overlaps(&self, depth: f64) -> Vec<DeepOverlap> {
+        if !self.collides() {
+            return Vec::new();
+        }
+        let mut placed = vec![PlacedBody::default(); self.bodies.slots()];
+        let mut ids = vec![None; placed.len()];
+        for (id, body) in self.bodies.iter() {
+            placed[id.slot()] = PlacedBody { x: body.x, q: body.q, ..PlacedBody::default() };
+            ids[id.slot()] = Some(id);
+        }
+        // a look of its own: that of the world belongs to its steps
+        let mut collisions = Collisions::default();
+        collisions.sync(0, &self.bodies, &self.joints);
+        collisions.update(&placed, 0.0, 0.0);
+        let mut deepest = BTreeMap::new();
+        for manifold in collisions.manifolds.iter() {
+            let deep = manifold.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
+            let most: &mut f64 = deepest.entry((manifold.a.min(manifold.b), manifold.a.max(manifold.b))).or_default();
+            *most = most.max(deep);
+        }
+        let mut found: Vec<DeepOverlap> = deepest
+            .into_iter()
+            .filter(|(_, deep)| *deep > depth)
+            .filter_map(|((a, b), depth)| Some(DeepOverlap { a: ids[a as usize]?, b: ids[b as usize]?, depth }))
+            .collect();
+        found.sort_by(|x, y| y.depth.total_cmp(&x.depth));
+        found
     }
 
     /// All shapes that overlap a convex geometry, in the order of bodies and shapes.

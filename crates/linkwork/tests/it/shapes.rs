@@ -142,6 +142,25 @@ fn a_concave_mesh_on_a_moving_body_collides_as_pieces_and_says_so() {
 }
 
 #[test]
+fn bodies_that_overlap_are_told_by_how_much() {
+    let ball = |name: &str, x: f64| Body::new(name).at([x, 0.0, 0.0]).shape(Geometry::Sphere { radius: 0.5 });
+    let far = ball("far", 9.0);
+    // 0.3 m deep, 0.1 m deep, touching
+    let crowd = world(vec![ball("a", 0.0), ball("b", 0.7), ball("c", 1.6), ball("d", 2.6), far]);
+    let told: Vec<_> = crowd
+        .deep_overlaps(1e-3)
+        .iter()
+        .map(|o| (crowd.body_name(o.a).unwrap(), crowd.body_name(o.b).unwrap(), (o.depth * 1e6).round()))
+        .collect();
+    assert_eq!(told, [("a", "b", 3e5), ("b", "c", 1e5)]);
+    assert_eq!(crowd.deep_overlaps(0.2).len(), 1);
+    let mut apart = Scene::new("apart");
+    apart.bodies = vec![ball("a", 0.0), ball("b", 0.7)];
+    apart.collisions = false;
+    assert!(World::build(&apart).unwrap().deep_overlaps(1e-3).is_empty());
+}
+
+#[test]
 fn the_surface_of_a_hull_is_closed_and_weighs_the_same() {
     let mut points = corners(DVec3::new(1.0, 2.0, 3.0));
     points.extend([[0.0, 0.0, 5.0], [0.1, 0.2, 0.3]]); // a tip, and a point inside
