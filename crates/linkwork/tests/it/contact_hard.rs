@@ -274,7 +274,7 @@ proptest! {
 }
 
 /// Symptom: a tray of five tons that lay on the ground jumped by millimetres, with 80 J from nowhere, when a box of a kilogram was a
-/// millimetre above it. Cause: the search along Newton's direction went a few thousandths of the way to where the box meets the tray,
+/// millimetre above it. Cause: the search along Newton's direction went some ten-thousandths of the way to where the box meets the tray,
 /// and iterations ended before that.
 #[test]
 fn light_boxes_land_on_a_heavy_tray_without_moving_it() {
