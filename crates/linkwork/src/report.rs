@@ -88,6 +88,15 @@ pub enum Warning {
         /// The other.
         b: BodyId,
     },
+    /// Newton's method ended before the contacts of an island were solved: they give way, or overlap more than they should.
+    Unsolved {
+        /// Two bodies whose contact is farthest from its answer.
+        a: BodyId,
+        /// The other.
+        b: BodyId,
+        /// What is left there, m/s.
+        residual: f64,
+    },
     /// The contact solver that was asked for refused an island: Newton's method solved it.
     Refused {
         /// Two bodies that touch in it.
@@ -215,6 +224,15 @@ impl Warning {
             Warning::Jam { a, b } => {
                 let name = |id: BodyId| world.body_name(id).unwrap_or("?");
                 format!("contacts jam near \"{}\" and \"{}\": no impulses can keep all of them apart", name(a), name(b))
+            }
+            Warning::Unsolved { a, b, residual } => {
+                let name = |id: BodyId| world.body_name(id).unwrap_or("?");
+                format!(
+                    "contacts near \"{}\" and \"{}\" were not solved, {} m/s are left: they may give way; try a smaller step, or masses that differ less",
+                    name(a),
+                    name(b),
+                    figure(residual)
+                )
             }
             Warning::Refused { a, b } => {
                 let name = |id: BodyId| world.body_name(id).unwrap_or("?");
@@ -348,6 +366,11 @@ impl StepReport {
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
             self.warnings.push(Warning::Jam { a, b });
+        }
+        if let Some((a, b, residual)) = contact.unsolved
+            && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
+        {
+            self.warnings.push(Warning::Unsolved { a, b, residual });
         }
         if let Some((a, b)) = contact.refused
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))

@@ -62,6 +62,8 @@ pub(crate) struct ContactReport {
     pub residual: f64,
     pub penetration: f64,
     pub jammed: Option<(u32, u32)>,
+    /// Two bodies of an island whose contacts were not solved well, and what is left, m/s.
+    pub unsolved: Option<(u32, u32, f64)>,
     /// Two bodies of an island that the solver asked for refused.
     pub refused: Option<(u32, u32)>,
     /// Two bodies that touch with rolling friction that is not felt.
@@ -130,6 +132,8 @@ struct Island {
     hard: bool,
     /// Whether the last solve met its tolerance, and whether the step was solved with the matrix of an earlier one.
     solved: bool,
+    /// Where Newton's method left soft contacts: the entry that is farthest from its answer, and how far, m/s.
+    left: (usize, f64),
     rested: bool,
     /// The fastest that meets, m/s.
     fastest: f64,
@@ -163,6 +167,7 @@ impl ContactReport {
             self.residual = self.residual.max(island.residual);
             self.penetration = self.penetration.max(island.penetration);
             self.jammed = self.jammed.or(island.jammed);
+            self.unsolved = self.unsolved.or(island.unsolved);
             self.refused = self.refused.or(island.refused);
         }
     }

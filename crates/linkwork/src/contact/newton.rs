@@ -12,6 +12,8 @@ use crate::math::max_abs;
 
 const BLOCK: u32 = 6;
 const SIX: usize = BLOCK as usize;
+/// Iterations after which what is left may be rounding.
+const MANY: u32 = 8;
 const MOST_SEARCHES: u32 = 12;
 /// Points that are tried after that.
 const MOST_HALVES: u32 = 50;
@@ -47,6 +49,8 @@ pub(super) struct Outcome {
     pub iterations: u32,
     /// What is left, as a velocity of a contact, m/s.
     pub residual: f64,
+    /// The entry of which that is.
+    pub worst: usize,
     pub converged: bool,
     /// Whether it was given up because its first iterations did not halve what was left.
     pub gave_up: bool,
@@ -104,9 +108,16 @@ impl Newton {
         let mut start = f64::INFINITY;
         loop {
             self.evaluate(problem, z);
-            outcome.residual =
-                problem.entries.iter().map(|e| max_abs(problem.rates(e, &self.residual))).fold(0.0, f64::max);
-            outcome.converged = outcome.residual <= tolerance;
+            (outcome.residual, outcome.worst) = (0.0, 0);
+            for (k, entry) in problem.entries.iter().enumerate() {
+                let left = max_abs(problem.rates(entry, &self.residual));
+                // what is not a number is the worst
+                if !(left <= outcome.residual) {
+                    (outcome.residual, outcome.worst) = (left, k);
+                }
+            }
+            outcome.converged =
+                outcome.residual <= tolerance || outcome.iterations >= MANY && outcome.residual <= rounding(problem, z);
             if outcome.iterations == 0 {
                 start = outcome.residual;
             }
@@ -213,6 +224,11 @@ impl Newton {
         // where it falls, not where it rises
         low
     }
+}
+
+/// What rounding alone may leave, m/s.
+fn rounding(problem: &Problem, z: &[f64]) -> f64 {
+    problem.entries.iter().map(|entry| problem.rounding(entry, z)).fold(0.0, f64::max)
 }
 
 impl Laid {

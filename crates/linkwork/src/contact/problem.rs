@@ -6,6 +6,7 @@
 //! and motors of joints.
 
 use super::cone;
+use crate::math::max_abs;
 
 /// Units that an entry may act on at most: those of two joints that are coupled.
 pub(super) const MOST_SIDES: usize = 4;
@@ -170,6 +171,20 @@ impl Problem {
             }
         }
         out
+    }
+
+    /// How much rounding of an entry's velocity can change it by the impulse that answers, m/s: where a contact is stiff for the heavier of
+    /// its bodies, the lighter one feels the last bits.
+    pub fn rounding(&self, entry: &Entry, x: &[f64]) -> f64 {
+        let mut sizes = entry.b.map(f64::abs);
+        for side in entry.sides.iter().filter(|s| s.size > 0) {
+            let (first, size) = (side.first as usize, side.size as usize);
+            let rows = &self.data[side.data as usize..side.data as usize + size * entry.rows()];
+            for (sum, row) in sizes.iter_mut().zip(rows.chunks_exact(size)) {
+                *sum += row.iter().zip(&x[first..first + size]).map(|(g, x)| (g * x).abs()).sum::<f64>();
+            }
+        }
+        4.0 * f64::EPSILON * max_abs(sizes) * entry.stiffness * self.mobility(entry)
     }
 
     /// x += Gᵀ p of one entry.

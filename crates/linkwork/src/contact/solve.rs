@@ -26,6 +26,8 @@ pub(super) const SOFT_TOLERANCE: f64 = 1e-6;
 pub(super) const RIGID_TOLERANCE: f64 = 1e-6;
 /// Overlap that an inexact solve may cause in a step, m.
 const RIGID_DEPTH: f64 = 1e-7;
+/// What may be left of soft contacts without being told, m/s.
+const UNSOLVED: f64 = 1e-3;
 /// Iterations from which on a problem is hard, and coordinates from which on that matters.
 const HARD: u32 = 60;
 const LARGE: usize = 200;
@@ -110,6 +112,7 @@ impl Contacts {
             if !island.solved && !island.calm && island.problem.size > LARGE {
                 self.sweep(island, mechanisms, h, report);
             }
+            report.unsolved = unsolved(island);
         }
     }
 
@@ -147,6 +150,17 @@ impl Contacts {
 fn touching(island: &Island) -> Option<(u32, u32)> {
     let manifold = island.touching.first()?;
     Some((manifold.a, manifold.b))
+}
+
+/// Two bodies whose contact is left farthest from its answer, and how far, m/s, if that is to be told.
+fn unsolved(island: &Island) -> Option<(u32, u32, f64)> {
+    let (entry, left) = island.left;
+    if island.solved || island.calm || left <= UNSOLVED {
+        return None;
+    }
+    let mut points = island.touching.iter().flat_map(|m| m.points().iter().map(move |_| (m.a, m.b)));
+    let (a, b) = points.nth(entry).or(touching(island))?;
+    Some((a, b, left))
 }
 
 /// Returns whether the contacts do not contradict each other.
@@ -187,6 +201,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
             };
         }
         let outcome = newton.solve_if_hopeful(problem, z, SOFT_TOLERANCE, most, trial);
+        island.left = (outcome.worst, outcome.residual);
         // later rounds begin near their end
         trial = u32::MAX;
         iterations += outcome.iterations;

@@ -19,6 +19,8 @@ use wide::f64x8;
 
 /// A motion that is left with less than this of its length after the others are taken out is one of them.
 const INDEPENDENT: f64 = 1e-7;
+/// What is left with less than this has lost digits to it, and the others are taken out once more.
+const CANCELLED: f64 = 0.1;
 /// Above this many free motions a mechanism is solved body by body.
 pub(super) const MOST_MOTIONS: usize = 36;
 /// Bodies of one row at most, for that.
@@ -307,15 +309,12 @@ impl Mechanism {
             let column = &mut rest[0];
             let length = norm(column);
             scale(column, 1.0 / length.max(f64::MIN_POSITIVE));
-            for _ in 0..2 {
-                for other in &others[..found] {
-                    let part = product(other, column);
-                    for (c, o) in column.iter_mut().zip(other) {
-                        (0..6).for_each(|s| c[s] -= part * o[s]);
-                    }
-                }
+            take_out(column, &others[..found]);
+            let mut left = norm(column);
+            if left < CANCELLED {
+                take_out(column, &others[..found]);
+                left = norm(column);
             }
-            let left = norm(column);
             if left > INDEPENDENT {
                 scale(column, 1.0 / left);
                 basis.swap(found, k);
@@ -577,13 +576,25 @@ impl Mechanism {
     }
 }
 
-/// A sum for each of the six components first: they do not wait for each other.
+/// In eight sums that do not wait for each other.
 fn product(a: &[Hat], b: &[Hat]) -> f64 {
-    let mut sums = [0.0; 6];
+    let (a, last_a) = a.as_flattened().as_chunks::<8>();
+    let (b, last_b) = b.as_flattened().as_chunks::<8>();
+    let mut sums = [0.0; 8];
     for (a, b) in a.iter().zip(b) {
-        (0..6).for_each(|s| sums[s] += a[s] * b[s]);
+        (0..8).for_each(|s| sums[s] = a[s].mul_add(b[s], sums[s]));
     }
-    sums.iter().sum()
+    let last: f64 = last_a.iter().zip(last_b).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + last
+}
+
+/// Leaves of a column what is at right angles to others, which are so to each other and of unit length.
+fn take_out(column: &mut [Hat], others: &[Vec<Hat>]) {
+    for other in others {
+        let part = product(other, column);
+        let pairs = column.as_flattened_mut().iter_mut().zip(other.as_flattened());
+        pairs.for_each(|(c, o)| *c = (-part).mul_add(*o, *c));
+    }
 }
 
 fn norm(a: &[Hat]) -> f64 {

@@ -273,30 +273,54 @@ proptest! {
     }
 }
 
+/// Light boxes just above a heavy tray.
+fn tray(mass: f64) -> Scene {
+    let mut scene = Scene::new("tray");
+    scene.body(ground(0.5));
+    scene.body(cuboid("tray", [20.0, 20.0, 0.1], 0.5).with_mass(mass).at([0.0, 0.0, 0.05]));
+    for k in 0..6 {
+        let (y, z) = (f64::from(k) - 3.0, 0.2 + 3e-4 * f64::from(k * k));
+        scene.body(cuboid(&format!("box{k}"), [0.4, 0.4, 0.2], 0.5).with_mass(1.0).at([-5.0, y, z]));
+    }
+    scene
+}
+
+/// A hundred million to one is beyond what 64 bits solve: that must be said, with names.
+#[test]
+fn contacts_that_are_not_solved_are_told() {
+    let mut run = Run::new(&tray(1e8), 1.0 / 30.0);
+    let mut told = Vec::new();
+    while run.world.time() < 0.5 {
+        let report = run.step();
+        told.extend(report.warnings.iter().map(|w| w.describe(&run.world)));
+    }
+    assert!(
+        told.iter().any(|t| t.starts_with("contacts near \"tray\" and \"box") && t.contains("were not solved")),
+        "{told:?}"
+    );
+}
+
 /// Symptom: a tray of five tons that lay on the ground jumped by millimetres, with 80 J from nowhere, when a box of a kilogram was a
 /// millimetre above it. Cause: the search along Newton's direction went some ten-thousandths of the way to where the box meets the tray,
 /// and iterations ended before that.
 #[test]
 fn light_boxes_land_on_a_heavy_tray_without_moving_it() {
-    for mass in [5e3, 1e6] {
+    for mass in [5e3, 1e6, 1e7] {
         for dt in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 120.0] {
-            let mut scene = Scene::new("tray");
-            scene.body(ground(0.5));
-            scene.body(cuboid("tray", [20.0, 20.0, 0.1], 0.5).with_mass(mass).at([0.0, 0.0, 0.05]));
-            for k in 0..6 {
-                let (y, z) = (f64::from(k) - 3.0, 0.2 + 3e-4 * f64::from(k * k));
-                scene.body(cuboid(&format!("box{k}"), [0.4, 0.4, 0.2], 0.5).with_mass(1.0).at([-5.0, y, z]));
-            }
-            let mut run = Run::new(&scene, dt);
+            let mut run = Run::new(&tray(mass), dt);
             let tray = run.world.body("tray").unwrap();
-            let (mut before, mut rise) = (run.world.energy().total(), 0.0_f64);
+            let (mut before, mut rise, mut iterations) = (run.world.energy().total(), 0.0_f64, 0.0);
             while run.world.time() < 0.5 {
-                run.step();
+                let report = run.step();
+                iterations += report.contact_iterations * dt / 0.5;
+                assert!(report.warnings.is_empty(), "{:?} with {mass} kg at h = {dt} s", report.warnings);
                 let now = run.world.energy().total();
                 (before, rise) = (now, rise.max(now - before));
                 let moved = (run.world.pose(tray).unwrap().position.z - 0.05).abs();
                 assert!(moved < 1e-5, "the tray of {mass} kg moved by {moved} m at h = {dt} s");
             }
+            // rounding is not iterated on: 428 before that was seen, 540 with 5e6 kg
+            assert!(iterations < 150.0, "{iterations} iterations a step with {mass} kg at h = {dt} s");
             // as if one box rose by a micrometre
             assert!(rise < 9.81e-6, "{rise} J in a step with {mass} kg at h = {dt} s");
         }
