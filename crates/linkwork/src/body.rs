@@ -67,6 +67,15 @@ impl BodyState {
         self.pushed.as_ref().filter(|p| p.is_push()).map(|p| (p.force, p.torque))
     }
 
+    /// What forces on it, and its own share of gravity, may add to what gravity does to all, m/s².
+    pub fn acceleration_beyond_gravity(&self, gravity: DVec3) -> f64 {
+        if !self.is_dynamic() {
+            return 0.0;
+        }
+        let more = gravity.length() * (self.gravity_scale.abs() - 1.0).max(0.0);
+        if self.force == DVec3::ZERO { more } else { more + self.force.length() / self.mass.mass }
+    }
+
     pub fn kinetic_energy(&self) -> f64 {
         let spin = self.q.inverse() * self.w;
         0.5 * self.mass.mass * self.v.length_squared() + 0.5 * spin.dot(self.mass.moments * spin)

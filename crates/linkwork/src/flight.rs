@@ -36,7 +36,7 @@ pub(crate) fn fly_freely(world: &mut World, slot: usize, h: f64) {
     let (mut v, mut l) = (body.v + acceleration * first, (body.q.inverse() * body.w) * m.moments);
     l += (body.q.inverse() * body.torque) * first;
     damp(&mut v, &mut l);
-    let (q, mut l) = rotation::rotate_free(body.q, l, m.moments.recip(), h);
+    let (q, mut l) = rotation::rotate_loose(body.q, l, m.moments.recip(), h);
     body.x += v * h;
     v += acceleration * half;
     l += (q.inverse() * body.torque) * half;

@@ -204,11 +204,6 @@ impl Round<'_> {
                 }
             }
         });
-        for (k, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| !contacts.touches(*k)) {
-            if let Some(advance) = mechanism.advanced.take().filter(|_| active.mechanisms[k]) {
-                report.add(world, &advance, count);
-            }
-        }
 
         // 2 islands of what touches, joints and contacts together; some are left for smaller steps
         late.fill(count, free.len(), false);
@@ -222,6 +217,10 @@ impl Round<'_> {
         timer.lap(|s| &mut s.contact);
         timer.stages.contact = (timer.stages.contact - (spent(mechanisms) - by_joints)).max(0.0);
         report.stages.add(&timer.stages);
+        for (k, mechanism) in mechanisms.iter_mut().enumerate() {
+            let alone = mechanism.advanced.take().filter(|_| !late.mechanisms[k]);
+            alone.into_iter().for_each(|advance| report.add(world, &advance, count));
+        }
         contacts.advances().for_each(|advance| report.add(world, advance, count));
         report.add_contacts(world, &contact);
         // members of herds have their new state in contacts

@@ -248,6 +248,21 @@ pub const CASES: &[Case] = &[
         duration: 10.0,
         targets: &[JointError(1e-6), OverlapAtEnd(5e-4)],
     },
+    // ten to a pole, from the smallest size to the largest
+    Case {
+        scene: "rings",
+        settings: &[("rings", 90.0), ("poles", 3.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), OverlapAtEnd(5e-4)],
+    },
+    Case {
+        scene: "rings",
+        settings: &[("rings", 1440.0), ("poles", 12.0)],
+        dt: 1.0 / 60.0,
+        duration: 10.0,
+        targets: &[JointError(1e-6), OverlapAtEnd(5e-4)],
+    },
     // from 12 m on poles of 3 m: a heap in violent motion
     Case {
         scene: "rings",
@@ -412,6 +427,7 @@ pub const RELATIONS: &[Relation] = &[
     Relation::MeanGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::IterationGrowth { from: "spider legs=50 radius=0.8", to: "spider legs=200 radius=0.8", exponent: LINEAR },
     Relation::Growth { from: "rings rings=90", to: "rings rings=1440", exponent: LINEAR_IN_CONTACT },
+    Relation::Growth { from: "rings rings=90 poles=3", to: "rings rings=1440 poles=12", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "rings rings=360", to: "rings rings=1440 poles=10", exponent: LINEAR_IN_CONTACT },
     Relation::Growth { from: "adaptive step, chain of 1000", to: "adaptive step, chain of 10000", exponent: SUBLINEAR },
     Relation::Growth {

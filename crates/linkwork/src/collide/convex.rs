@@ -13,6 +13,9 @@ use super::manifold::Touch;
 use super::parry::{Distances, Nearness};
 use glam::{DMat3, DVec3};
 
+/// How far shapes that just touch are moved apart for another search, by their size.
+const APART: f64 = 1e-3;
+
 /// Working memory.
 #[derive(Clone, Default)]
 pub(crate) struct Workspace {
@@ -202,10 +205,20 @@ fn find_axis(pair: &Pair, farthest: f64, hint: AxisHint, work: &mut Workspace) -
         Nearness::Unknown => (best_guess(pair), None),
     };
     let mut separation = pair.separation(normal);
-    let mut kind = AxisHint::Direction(normal);
-    // a face that separates as well has the better normal
     let scale = pair.a.extent().max(pair.b.extent());
     let tolerance = 1e-7 * scale + 1e-12;
+    // where shapes just touch, the normal that the search finds may be any: along it they overlap by far more than its nearest points do
+    if let Some((on_a, on_b)) = witness
+        && separation < (on_b - on_a).dot(normal) - 10.0 * tolerance
+    {
+        let better = search_from_afar(pair, farthest, scale, work);
+        let of_better = pair.separation(better);
+        if of_better > separation {
+            (normal, separation, witness) = (better, of_better, None);
+        }
+    }
+    let mut kind = AxisHint::Direction(normal);
+    // a face that separates as well has the better normal
     if let Some(face) = pair.a.face_normal(normal).filter(|f| f.dot(normal) > 0.9) {
         let of_face = pair.separation(face);
         if of_face >= separation - tolerance {
@@ -264,6 +277,17 @@ fn is_above(face: &Feature, p: DVec3) -> bool {
         })
 }
 
+/// The axis of cores that just touch: they are searched again a little apart, along the best of what can be guessed.
+fn search_from_afar(pair: &Pair, farthest: f64, scale: f64, work: &mut Workspace) -> DVec3 {
+    let guess = best_guess(pair);
+    let apart = pair.t + guess * (APART * scale - pair.separation(guess).min(0.0));
+    let farthest = farthest + 2.0 * (apart - pair.t).length();
+    match work.distances.between(pair.a, pair.b, pair.r, apart, farthest, guess) {
+        Nearness::Points { normal, .. } if pair.separation(normal) > pair.separation(guess) => normal,
+        _ => guess,
+    }
+}
+
 /// Overlapping cores for which the search failed: the best of all faces and of the line between the centres.
 fn best_guess(pair: &Pair) -> DVec3 {
     let mut best = (f64::NEG_INFINITY, DVec3::Z);
@@ -284,6 +308,13 @@ fn best_guess(pair: &Pair) -> DVec3 {
                 consider(-(*pair.r * n));
             }
         }
+    }
+    // what is round lies across its axis
+    for axis in [DVec3::Z, pair.r.z_axis] {
+        pair.t.reject_from_normalized(axis).try_normalize().into_iter().for_each(&mut consider);
+    }
+    if let Some(across) = DVec3::Z.cross(pair.r.z_axis).try_normalize() {
+        [across, -across].into_iter().for_each(&mut consider);
     }
     for hull in [pair.a, pair.b] {
         if let Core::Hull(h) = hull {

@@ -106,13 +106,9 @@ impl Collisions {
     /// The pairs of colliders that do not wait, in order, if these are few; `stale` has the slots of all that do not wait, if not all do.
     fn few_that_move(&self, stale: Option<&[u32]>) -> Option<Vec<u32>> {
         let moves = |k: &u32| !self.progress[*k as usize].waits;
-        let colliders_of = |slot: &u32| match self.first_entry.get(*slot as usize + 1) {
-            Some(&end) => self.first_entry[*slot as usize]..end,
-            None => 0..0,
-        };
         let colliders: Vec<u32> = match stale {
             None => (0..self.entries.len() as u32).filter(moves).collect(),
-            Some(slots) => slots.iter().flat_map(colliders_of).filter(moves).collect(),
+            Some(slots) => slots.iter().flat_map(|slot| self.colliders_of(*slot)).filter(moves).collect(),
         };
         if colliders.len() > self.entries.len() / FEW {
             return None;

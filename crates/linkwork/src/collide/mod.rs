@@ -19,6 +19,7 @@ mod broad;
 pub(crate) mod check;
 mod convex;
 mod core;
+mod crossing;
 pub(crate) mod hull;
 mod look;
 mod manifold;
@@ -62,6 +63,8 @@ pub(crate) struct PlacedBody {
     pub w: DVec3,
     /// Speed that it is known to be given within the step, m/s.
     pub pushed: f64,
+    /// Speed that the forces on it may add in the step, beyond what gravity gives to all, m/s.
+    pub gain: f64,
     /// Whether it stands where it is while others take smaller steps: it has taken its own, or does not move by itself.
     pub waits: bool,
 }
@@ -100,7 +103,7 @@ impl Entry {
     /// Goes where its body is; returns the box in which it may be in a step of `h`, and the margin of that, if these have changed.
     fn follow(&mut self, body: &PlacedBody, track: &Track, h: f64, gravity: f64) -> Option<(Bounds, f64)> {
         let c = &self.collider;
-        let speed = (body.v.length() + body.w.length() * c.sweep).max(body.pushed);
+        let speed = (body.v.length() + body.w.length() * c.sweep + body.gain).max(body.pushed);
         let reach = 0.5 * (REACH + gravity * h * h) + h * speed;
         let step = track.moved + track.turned * c.sweep;
         if step == 0.0 && (reach == self.reach || body.waits) {
@@ -415,6 +418,14 @@ impl Collisions {
             let material = sides[0].collider.material.with(&sides[1].collider.material);
             Manifold::without_points(slots, [pair.a, pair.b], shapes, material)
         })
+    }
+
+    /// The colliders of the body in a slot.
+    pub fn colliders_of(&self, slot: u32) -> std::ops::Range<u32> {
+        match self.first_entry.get(slot as usize + 1) {
+            Some(&end) => self.first_entry[slot as usize]..end,
+            None => 0..0,
+        }
     }
 
     /// The slot of a collider's body.

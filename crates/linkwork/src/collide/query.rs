@@ -309,7 +309,7 @@ fn passes(origin: DVec3, towards: DVec3, farthest: f64, center: DVec3, collider:
 }
 
 /// Distance along a ray and outward normal, in the frame of the form.
-fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
+pub(super) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
     match form {
         Form::Plane => match from.z {
             z if z <= 0.0 => Some((0.0, DVec3::Z)),

@@ -171,13 +171,12 @@ pub(super) fn predict_all(states: &mut [Free], h: f64) {
         let together = rotation::rotate_free_lanes(&mut q, &mut l, &quarter);
         let (q, l) = (of_lanes(q), of_lanes(l));
         for (i, state) in eight.iter_mut().enumerate() {
-            let (turned, momentum) = match together {
-                true => (DQuat::from_array(q[i]), DVec3::from_array(l[i])),
-                false => {
-                    let inverse = state.inv_sqrt * state.inv_sqrt;
-                    rotation::rotate_free(state.pose.q, state.momentum(), inverse, h)
-                }
-            };
+            let (inverse, momentum) = (state.inv_sqrt * state.inv_sqrt, state.momentum());
+            let (turned, momentum) =
+                match together && rotation::keeps_energy(momentum, DVec3::from_array(l[i]), inverse) {
+                    true => (DQuat::from_array(q[i]), DVec3::from_array(l[i])),
+                    false => rotation::rotate_loose(state.pose.q, momentum, inverse, h),
+                };
             state.go_to(turned, momentum, h);
         }
     }

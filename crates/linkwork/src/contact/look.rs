@@ -166,14 +166,23 @@ impl Contacts {
                 }
             }
         }
-        for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
-            worst = worst.max(-s.3);
-            let point = ContactPoint { position: s.1, gap: s.3, local_b: s.2, ..ContactPoint::NONE };
+        let mut add = |normal: DVec3, position: DVec3, local_b: DVec3, gap: f64| {
+            worst = worst.max(-gap);
+            let point = ContactPoint { position, gap, local_b, ..ContactPoint::NONE };
             let manifold = group[0];
-            match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == s.0) {
+            match unseen.iter_mut().find(|u| u.manifold == manifold && u.normal == normal) {
                 Some(u) => u.points.push(point),
-                None => unseen.push(Unseen { manifold, normal: s.0, points: vec![point] }),
+                None => unseen.push(Unseen { manifold, normal, points: vec![point] }),
             }
+        };
+        for (s, _) in seen.iter().zip(&taken).filter(|(s, taken)| !**taken && s.3 < -TOLERANCE) {
+            add(s.0, s.1, s.2, s.3);
+        }
+        let pair = &island.touching[group[0]];
+        let [here_a, here_b] =
+            [pair.a, pair.b].map(|slot| world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed()));
+        if let Some(crossing) = world.collisions.crossing(pair, [&here_a, &here_b], [&a, &b]) {
+            add(crossing.normal, crossing.position, crossing.local_b, crossing.gap);
         }
         worst
     }
@@ -293,10 +302,15 @@ impl Contacts {
     pub(super) fn take_hits(&mut self, island: &mut Island) {
         for Hit { unit, slot, speed } in island.hits.drain(..) {
             self.hit.extend(unit);
-            self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
-            let known = &mut self.pushes[slot as usize];
-            *known = known.max(speed);
+            self.note_push(slot, speed);
         }
+    }
+
+    /// Takes note of how fast a body will be, for the smaller steps to come.
+    pub(super) fn note_push(&mut self, slot: u32, speed: f64) {
+        self.pushes.resize(self.pushes.len().max(slot as usize + 1), 0.0);
+        let known = &mut self.pushes[slot as usize];
+        *known = known.max(speed);
     }
 
     fn is_in(&self, island: &Island, slot: u32) -> bool {
@@ -328,7 +342,7 @@ impl Contacts {
 }
 
 /// Where a body that this island does not move will be, if nothing stops it.
-fn flown(world: &Seen, slot: u32, h: f64) -> Placed {
+pub(super) fn flown(world: &Seen, slot: u32, h: f64) -> Placed {
     let Some(body) = world.bodies.at(slot as usize) else { return Placed::WORLD };
     outside_moved(&Motion { v: body.v, w: body.w }, &body.placed(), h)
 }

@@ -16,12 +16,14 @@ mod listing;
 mod look;
 mod members;
 mod newton;
+mod passive;
 mod pile;
 mod problem;
 mod quiet;
 mod rest;
 mod rigid;
 mod rolling;
+mod runaway;
 mod solve;
 mod sweeps;
 
@@ -266,7 +268,8 @@ impl Contacts {
         let mut place = |slot: usize, b: &BodyState| {
             let unit = self.unit[slot];
             let (pushed, waits) = (self.pushes.get(slot).copied().unwrap_or(0.0), part.is_some() && unit == NONE);
-            self.placed[slot] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, waits };
+            let gain = h * b.acceleration_beyond_gravity(*gravity);
+            self.placed[slot] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed, gain, waits };
             if let Some(carried) = self.carried.get_mut(unit as usize) {
                 *carried |= b.push_by_particles().is_some();
             }
@@ -438,6 +441,9 @@ impl Contacts {
         let left =
             self.advance_piles(&piles, false, world, mechanisms, herds, free, params, halving, late, &mut report);
         debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
+        if may_halve && world.collides {
+            self.stop_runaways(&world.seen(), mechanisms, params.dt, late);
+        }
         // what is thrown at must not stand still while it is hit
         for k in 0..self.hit.len() {
             let unit = self.hit[k] as usize;
@@ -526,11 +532,19 @@ impl Contacts {
         guess_joints(island, mechanisms);
         self.guess(island, world, mechanisms);
         for look in 0.. {
+            report.unsolved = None;
             self.solve(island, world, mechanisms, h, &mut report);
             island.report = report;
             if island.calm && look == 0 && !island.solved {
                 mechanisms.list.iter_mut().for_each(|m| m.take_kick_back());
                 return Attempt::NeedsSweeps;
+            }
+            if report.unsolved.is_some() && !island.solved {
+                if may_halve {
+                    return Attempt::NeedsSmallerStep;
+                }
+                self.sweep_instead(island, mechanisms, h, &mut report);
+                island.report = report;
             }
             self.push_all(island, mechanisms, h);
             let closed = predict(island, mechanisms, params);
@@ -544,6 +558,14 @@ impl Contacts {
             let failed = !closed || last && deeper > look::TOO_DEEP;
             if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 return Attempt::NeedsSmallerStep;
+            }
+            if enough && self.make_energy(island, world, h) {
+                if may_halve {
+                    return Attempt::NeedsSmallerStep;
+                }
+                self.stop_only(island, world, mechanisms, h, &mut report);
+                island.report = report;
+                predict_all(&mut island.states, h);
             }
             if enough {
                 break;

@@ -112,7 +112,7 @@ impl Newton {
             for (k, entry) in problem.entries.iter().enumerate() {
                 let left = max_abs(problem.rates(entry, &self.residual));
                 // what is not a number is the worst
-                if !(left <= outcome.residual) {
+                if left > outcome.residual || left.is_nan() {
                     (outcome.residual, outcome.worst) = (left, k);
                 }
             }

@@ -26,8 +26,9 @@ pub(super) const SOFT_TOLERANCE: f64 = 1e-6;
 pub(super) const RIGID_TOLERANCE: f64 = 1e-6;
 /// Overlap that an inexact solve may cause in a step, m.
 const RIGID_DEPTH: f64 = 1e-7;
-/// What may be left of soft contacts without being told, m/s.
+/// What may be left of soft contacts without being told, m/s, and how often an attempt may leave more.
 const UNSOLVED: f64 = 1e-3;
+const MOST_FAILURES: u32 = 4;
 /// Iterations from which on a problem is hard, and coordinates from which on that matters.
 const HARD: u32 = 60;
 const LARGE: usize = 200;
@@ -109,11 +110,26 @@ impl Contacts {
         }
         if !island.rigid {
             solve_softly(island, h, report);
-            if !island.solved && !island.calm && island.problem.size > LARGE {
-                self.sweep(island, mechanisms, h, report);
-            }
             report.unsolved = unsolved(island);
+            if !island.solved && !island.calm && island.problem.size > LARGE {
+                self.sweep_instead(island, mechanisms, h, report);
+            }
         }
+    }
+
+    /// Sweeps over the contacts of an island that Newton's method has not solved. What that has left where it is far from an answer is no
+    /// place to start from: sweeps only lead downhill, from no impulses at all they cannot make energy.
+    pub(super) fn sweep_instead(
+        &self,
+        island: &mut Island,
+        mechanisms: &mut Members,
+        h: f64,
+        report: &mut ContactReport,
+    ) {
+        if island.left.1 > UNSOLVED {
+            island.problem.entries.iter_mut().for_each(|entry| entry.impulse = [0.0; 3]);
+        }
+        self.sweep(island, mechanisms, h, report);
     }
 
     /// Sweeps over the contacts of an island; the joints of its mechanisms hold.
@@ -192,7 +208,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
         return;
     }
     island.solved = false;
-    let mut iterations = 0;
+    let (mut iterations, mut failures) = (0, 0);
     for _ in 0..MOST_SLIP_ROUNDS {
         for (entry, mobility) in problem.entries[contacts..].iter_mut().zip(&work.mobility()[contacts..]) {
             (entry.start, entry.stiffness) = match entry.compliance > 0.0 {
@@ -209,6 +225,10 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
             break;
         }
         report.residual = report.residual.max(outcome.residual);
+        failures += u32::from(!outcome.converged && outcome.residual > UNSOLVED);
+        if failures == MOST_FAILURES {
+            break;
+        }
         let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
         let stiffened = stiffen(&mut problem.entries[..contacts]);
         let rolled = bound_rolling(problem, rolls, *first_roll) > ROLL_TOLERANCE;

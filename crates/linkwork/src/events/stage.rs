@@ -138,7 +138,7 @@ impl<'w> Stage<'w> {
         if *collides {
             let mut placed = vec![PlacedBody::default(); self.units.len()];
             for (id, b) in bodies.iter() {
-                placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, pushed: 0.0, waits: false };
+                placed[id.slot()] = PlacedBody { x: b.x, q: b.q, v: b.v, w: b.w, ..PlacedBody::default() };
             }
             collisions.sync(*graph_version, bodies, joints);
             collisions.update(&placed, left.max(1e-6), gravity.length());

@@ -93,6 +93,40 @@ pub(crate) fn rotate_free(q: DQuat, l: DVec3, inverse_inertia: DVec3, h: f64) ->
     (renormalised(q), l)
 }
 
+/// What free rotation may change of the energy before it is taken in parts, what the parts may change, and how many there are at most.
+const MOST_CHANGE: f64 = 1e-3;
+const CHANGE_IN_PARTS: f64 = 1e-4;
+const MOST_PARTS: u32 = 256;
+
+/// Whether free rotation has kept its energy; `l` is the body angular momentum before and after.
+#[inline]
+pub(crate) fn keeps_energy(before: DVec3, after: DVec3, inverse_inertia: DVec3) -> bool {
+    changes_by(before, after, inverse_inertia) <= MOST_CHANGE
+}
+
+/// By how much free rotation has changed the energy, relative to it.
+fn changes_by(before: DVec3, after: DVec3, inverse_inertia: DVec3) -> f64 {
+    let energy = |l: DVec3| l.dot(l * inverse_inertia);
+    let was = energy(before);
+    if was > 0.0 { (energy(after) - was).abs() / was } else { 0.0 }
+}
+
+/// [`rotate_free`] of a body that no joint holds, in parts where it turns so far that the splitting would change its energy. A nail that
+/// tumbles has a thousandth of its inertia about its axis, and a little of its momentum that the splitting turns there is much energy.
+pub(crate) fn rotate_loose(q: DQuat, l: DVec3, inverse_inertia: DVec3, h: f64) -> (DQuat, DVec3) {
+    let mut turned = rotate_free(q, l, inverse_inertia, h);
+    if keeps_energy(l, turned.1, inverse_inertia) {
+        return turned;
+    }
+    let mut parts = 1;
+    while parts < MOST_PARTS && changes_by(l, turned.1, inverse_inertia) > CHANGE_IN_PARTS {
+        parts *= 2;
+        let part = |(q, l), _| rotate_free(q, l, inverse_inertia, h / f64::from(parts));
+        turned = (0..parts).fold((q, l), part);
+    }
+    turned
+}
+
 /// Bodies that are rotated together.
 pub(crate) const LANES: usize = 8;
 

@@ -204,6 +204,11 @@ impl Mechanism {
         self.u.copy_from_slice(&self.contact.kicked);
     }
 
+    /// Where body `k` (local) is, in working memory.
+    pub(crate) fn pose_of(&self, k: usize) -> &Placed {
+        &self.pose[k]
+    }
+
     /// Where body `k` (local) will be, once [`Mechanism::predict_contact`] has found it.
     pub(crate) fn next_pose(&self, k: usize) -> &Placed {
         &self.next[k]

@@ -34,8 +34,8 @@ const GOLDEN: &[Golden] = &[
     ("gripper", &[], 0x74b9c0f8aefaa1eb),
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
-    ("rings", &[("rings", 50.0)], 0xd4d649e43152b204),
-    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0x5b0fdb68bc436f68),
+    ("rings", &[("rings", 50.0)], 0x4d5eff5e993194d8),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xdc57d4c45c17d8fd),
     ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
     ("skeletons", &[("skeletons", 2.0)], 0xa0ebf3ee11e398ff),
 ];

@@ -13,6 +13,7 @@ mod black_box;
 mod cloth;
 mod collision;
 mod contact;
+mod contact_fast;
 mod contact_hard;
 mod contact_mechanisms;
 mod contact_piles;
