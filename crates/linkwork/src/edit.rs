@@ -422,6 +422,7 @@ impl World {
         for joint in attached {
             self.remove_joint(joint);
         }
+        self.collisions.forget_body(id.slot());
         self.graph_version += 1;
         self.wake_all();
         true

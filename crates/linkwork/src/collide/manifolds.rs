@@ -116,6 +116,10 @@ impl Manifold {
         self.points_mut().copy_from_slice(m.points());
     }
 
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
     pub fn points(&self) -> &[ContactPoint] {
         &self.points[..self.count as usize]
     }

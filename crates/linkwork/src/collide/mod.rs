@@ -463,6 +463,11 @@ impl Collisions {
         motion.v.length() + turning
     }
 
+    /// Forgets the contact points of the body in a slot, which another may have next.
+    pub fn forget_body(&mut self, slot: usize) {
+        self.manifolds.iter_mut().filter(|m| [m.a, m.b].contains(&(slot as u32))).for_each(Manifold::clear);
+    }
+
     /// Forgets the impulses of contacts.
     pub fn forget(&mut self) {
         for point in self.manifolds.iter_mut().flat_map(Manifold::points_mut) {

@@ -10,6 +10,9 @@ use crate::scene::{Body, BodyKind, Combine, Geometry, Shape, Softness};
 use glam::{DMat3, DQuat, DVec3};
 use std::sync::Arc;
 
+/// How much more than a mesh its hull may enclose for the mesh to be convex, by its volume.
+const CONVEX: f64 = 1e-6;
+
 /// What a collider is, in its own frame.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
@@ -174,10 +177,21 @@ fn convex_parts(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Vec<Hull> {
     let volume = super::hull::integrals(vertices, triangles).0.abs();
     let used: Vec<DVec3> = triangles.iter().flatten().map(|&i| vertices[i as usize]).collect();
     let Some(hull) = Hull::of(&used) else { return Vec::new() };
-    if hull.volume() <= volume * (1.0 + 1e-6) {
+    if hull.volume() <= volume * (1.0 + CONVEX) {
         return vec![hull];
     }
     parry::convex_pieces(vertices, triangles).iter().filter_map(|points| Hull::of(points)).collect()
+}
+
+/// Where a mesh collides as hulls that are not the mesh itself: how much more these enclose, by the volume of the mesh.
+fn volume_added(geometry: &Geometry, forms: &[Form]) -> Option<f64> {
+    let Geometry::Mesh { vertices, triangles } = geometry else { return None };
+    let of = |form: &Form| if let Form::Hull(hull) = form { Some(hull.volume()) } else { None };
+    let volumes: Option<Vec<f64>> = forms.iter().map(of).collect();
+    let vertices: Vec<DVec3> = vertices.iter().map(|&v| DVec3::from(v)).collect();
+    let volume = super::hull::integrals(&vertices, triangles).0.abs();
+    let more = volumes?.iter().sum::<f64>() / volume - 1.0;
+    (forms.len() != 1 || more > CONVEX).then_some(more)
 }
 
 /// Compiles the shapes of a body; a warning for every shape that collides as something else.
@@ -186,11 +200,13 @@ pub(crate) fn compile(body: &Body, mass: &MassProperties) -> (Vec<Collider>, Vec
     let mut warnings = Vec::new();
     for (i, shape) in body.shapes.iter().enumerate() {
         let forms = forms(&shape.geometry, body.kind);
-        if matches!(shape.geometry, Geometry::Mesh { .. }) && body.kind == BodyKind::Dynamic && forms.len() != 1 {
+        if let Some(more) = volume_added(&shape.geometry, &forms) {
             warnings.push(format!(
-                "body \"{}\", shapes[{i}]: its mesh is not convex and collides as {} convex pieces",
+                "body \"{}\", shapes[{i}]: its mesh is not convex and collides as {} convex {}, which enclose {:.1} % more than the mesh",
                 body.name,
-                forms.len()
+                forms.len(),
+                if forms.len() == 1 { "piece" } else { "pieces" },
+                100.0 * more
             ));
         }
         colliders.extend(forms.into_iter().map(|form| collider(form, i, shape, mass)));

@@ -42,10 +42,10 @@ pub struct ContactEvent {
     pub impulse: f64,
 }
 
-/// Two shapes that push each other, by slots and indices, with the sum of their normal impulses.
+/// Two shapes that push each other, by bodies and indices, with the sum of their normal impulses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Touch {
-    key: (u32, u32, u32, u32),
+    key: (BodyId, u32, BodyId, u32),
     impulse: f64,
 }
 
@@ -71,22 +71,17 @@ impl World {
         })
     }
 
-    /// What began and ended to touch in the last step, in the order of bodies.
+    /// What began and ended to touch in the last step, in the order of bodies. What touched a body that was removed since has ended,
+    /// with the id that the body had.
     pub fn contact_events(&self) -> impl Iterator<Item = ContactEvent> {
         let (before, now) = (&self.touched, &self.touching);
         let known = |list: &[Touch], t: &Touch| list.binary_search_by_key(&t.key, |x| x.key).is_ok();
         let ended = before.iter().filter(move |t| !known(now, t)).map(|t| (false, t));
         let began = now.iter().filter(move |t| !known(before, t)).map(|t| (true, t));
-        ended.chain(began).filter_map(|(began, t)| {
+        ended.chain(began).map(|(began, t)| {
             let (a, shape_a, b, shape_b) = t.key;
-            Some(ContactEvent {
-                began,
-                a: self.body_at(a as usize)?,
-                b: self.body_at(b as usize)?,
-                shape_a: shape_a as usize,
-                shape_b: shape_b as usize,
-                impulse: if began { t.impulse } else { 0.0 },
-            })
+            let impulse = if began { t.impulse } else { 0.0 };
+            ContactEvent { began, a, b, shape_a: shape_a as usize, shape_b: shape_b as usize, impulse }
         })
     }
 
@@ -104,8 +99,10 @@ impl World {
         self.touching.clear();
         for m in self.collisions.manifolds.iter() {
             let impulse: f64 = m.points().iter().map(|p| p.impulse_n + p.blow).sum();
-            if impulse > 0.0 {
-                let key = (m.a, m.shape_a, m.b, m.shape_b);
+            if impulse > 0.0
+                && let Some((a, b)) = self.bodies.id_at(m.a as usize).zip(self.bodies.id_at(m.b as usize))
+            {
+                let key = (a, m.shape_a, b, m.shape_b);
                 match self.touching.last_mut().filter(|t| t.key == key) {
                     Some(same) => same.impulse += impulse,
                     None => self.touching.push(Touch { key, impulse }),

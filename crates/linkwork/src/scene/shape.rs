@@ -28,15 +28,12 @@ pub struct Shape {
     #[serde(default = "maximum")]
     pub restitution_combine: Combine,
     /// Resistance to rolling as a lever arm: largest torque per normal force, m. The larger of the two shapes counts.
-    /// Read and kept, but it does not act yet.
     #[serde(default)]
     pub rolling_friction: f64,
     /// Resistance to spinning about the normal as a lever arm, m. The larger of the two shapes counts.
-    /// Read and kept, but it does not act yet.
     #[serde(default)]
     pub spinning_friction: f64,
-    /// Makes contacts of bodies without joints soft; rigid if absent. Two soft shapes act as two springs in series.
-    /// Bodies with joints, and what touches them, are not softened yet.
+    /// Makes contacts soft; rigid if absent. Two soft shapes act as two springs in series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softness: Option<Softness>,
     /// The groups the shape belongs to, a bit each.

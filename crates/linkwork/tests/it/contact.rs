@@ -316,3 +316,23 @@ fn spinning_friction_stops_a_spinning_ball() {
     let twist = run.world.velocity(run.body("ball")).unwrap();
     wrong.close("at rest", twist.angular.length(), 0.0, 1e-4);
 }
+
+/// Symptom: a body that was added after another had been removed was told to touch what that one had touched, and never to begin to.
+/// Cause: contacts were kept by slot.
+#[test]
+fn contacts_end_with_the_body_that_is_removed() {
+    let mut scene = Scene::new("tenants");
+    scene.body(ground(0.5));
+    scene.body(cuboid("old", [1.0; 3], 0.5).at([0.0, 0.0, 0.5]));
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    run.steps(5);
+    let old = run.world.body("old").unwrap();
+    assert_eq!(run.world.contacts().count(), 4);
+    run.world.remove_body(old);
+    let new = run.world.add_body(&cuboid("new", [1.0; 3], 0.5).at([5.0, 0.0, 0.5])).unwrap();
+    assert_eq!(run.world.contacts().count(), 0, "the new body has not touched anything yet");
+    run.step();
+    let events: Vec<_> = run.world.contact_events().map(|e| (e.began, e.a.max(e.b))).collect();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert!(events.contains(&(false, old)) && events.contains(&(true, new)), "{events:?}");
+}

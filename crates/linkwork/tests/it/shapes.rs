@@ -378,3 +378,24 @@ fn the_time_of_impact_is_distance_over_speed() {
     };
     assert!(gap(hit.time).abs() < 1e-5 && gap(0.9 * hit.time) > 0.0, "{hit:?} {}", gap(hit.time));
 }
+
+/// Symptom: a shallow dent was filled up without a word. Cause: the mesh was cut into a single piece, its hull.
+#[test]
+fn a_mesh_with_a_dent_that_is_filled_up_is_told() {
+    let corner = |x: f64, y: f64, z: f64| [x, y, z];
+    let mut vertices: Vec<[f64; 3]> = Vec::new();
+    for z in [-1.0, 1.0] {
+        vertices.extend([corner(-1.0, -1.0, z), corner(1.0, -1.0, z), corner(1.0, 1.0, z), corner(-1.0, 1.0, z)]);
+    }
+    vertices.push([0.0, 0.0, 0.95]);
+    let mut triangles = vec![[0, 2, 1], [0, 3, 2]];
+    for k in 0..4_u32 {
+        let next = (k + 1) % 4;
+        triangles.extend([[k, next, 4 + next], [k, 4 + next, 4 + k], [4 + k, 4 + next, 8]]);
+    }
+    let mut scene = Scene::new("dent");
+    scene.body(Body::new("tray").with_mass(1.0).shape(Geometry::Mesh { vertices, triangles }));
+    let world = World::build(&scene).unwrap();
+    let warnings: Vec<String> = world.shape_warnings().map(|w| w.to_string()).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("tray") && warnings[0].contains("% more"), "{warnings:?}");
+}
