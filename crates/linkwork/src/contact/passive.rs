@@ -5,36 +5,45 @@
 //! out of it with more energy than it went in with takes smaller steps; in the smallest nothing is pushed apart any more, only stopped.
 
 use super::members::Members;
-use super::solve::{FASTEST_PUSH, relaxation};
-use super::{ContactReport, Contacts, Island};
-use crate::scene::BodyKind;
+use super::solve::{FASTEST_PUSH, relaxation, touching};
+use super::{ContactReport, Contacts, Island, motion_by_user};
+use crate::collide::Manifold;
 use crate::world::Seen;
 
 /// Part of the kinetic energy by which it may grow.
 const ALLOWED: f64 = 1e-2;
+/// How much faster than what pushes it something may become: a ball that is wedged runs ahead.
+const DRIVEN: f64 = 2.0;
 
 impl Contacts {
-    /// Whether contacts have given bodies more energy than pushing apart what overlaps where the step begins may. What the user moves and
-    /// what is soft gives energy, and so do motors.
+    /// Whether contacts have given bodies more energy than they had, what the user moves gives them, and pushing apart what overlaps where the
+    /// step begins may. What is soft gives energy, and so do motors: these are not judged.
     pub(super) fn make_energy(&self, island: &Island, world: &Seen, h: f64) -> bool {
-        let is_driven = |slot: u32| world.bodies.at(slot as usize).is_some_and(|b| b.kind == BodyKind::Kinematic);
-        let gives = |m: &crate::collide::Manifold| m.material.softness.is_some() || is_driven(m.a) || is_driven(m.b);
-        if !island.mechanisms.is_empty() || island.touching.iter().any(gives) {
+        if !island.mechanisms.is_empty() || island.touching.iter().any(|m| m.material.softness.is_some()) {
             return false;
         }
         let half_squares = |u: &[f64; 6]| 0.5 * u.iter().map(|e| e * e).sum::<f64>();
         let before: f64 = island.states.iter().map(|state| half_squares(&state.kicked)).sum();
         let after: f64 = island.states.iter().map(|state| half_squares(&state.u)).sum();
-        let apart = |m: &crate::collide::Manifold| {
+        if after <= before {
+            return false;
+        }
+        let apart = |m: &Manifold| {
             let deepest = m.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
             (deepest / (h + relaxation(m))).min(FASTEST_PUSH)
         };
-        let fastest = island.touching[..island.manifolds.len()].iter().map(apart).fold(0.0, f64::max);
+        let driven = |m: &Manifold| {
+            let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
+            of(m.a, m.collider_a).max(of(m.b, m.collider_b))
+        };
+        let given = island.touching[..island.manifolds.len()].iter().map(|m| apart(m) + DRIVEN * driven(m));
+        let given = given.fold(0.0, f64::max);
         let mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
-        after > (1.0 + ALLOWED) * before + 0.5 * mass * fastest * fastest
+        let most = ((1.0 + ALLOWED) * before).sqrt() + (0.5 * mass).sqrt() * given;
+        after > most * most
     }
 
-    /// Solves contacts once more that have made energy: nothing is asked to come apart.
+    /// Solves contacts once more that have made energy and so contradict each other: nothing is asked to come apart.
     pub(super) fn stop_only(
         &self,
         island: &mut Island,
@@ -43,6 +52,7 @@ impl Contacts {
         h: f64,
         report: &mut ContactReport,
     ) {
+        report.jammed = report.jammed.or(touching(island));
         let contacts = island.rows.len();
         island.problem.entries[..contacts].iter_mut().for_each(|entry| entry.target = entry.target.min(0.0));
         self.solve(island, world, mechanisms, h, report);

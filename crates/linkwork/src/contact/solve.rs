@@ -163,7 +163,7 @@ impl Contacts {
 }
 
 /// Two bodies that touch in an island; none where particles alone push it.
-fn touching(island: &Island) -> Option<(u32, u32)> {
+pub(super) fn touching(island: &Island) -> Option<(u32, u32)> {
     let manifold = island.touching.first()?;
     Some((manifold.a, manifold.b))
 }
