@@ -4,7 +4,7 @@
 //! any more, if it is the front of a terrain, or pushes it out on the other side, if it is thin. So the largest ball about the middle of a
 //! shape is followed from where it was to where it will be: it must not pass.
 
-use super::query::ray;
+use super::query::{ray, ray_mesh};
 use super::shape::{Collider, Form};
 use super::{Collisions, Manifold};
 use crate::math::Placed;
@@ -65,7 +65,13 @@ impl Collisions {
             if length.is_nan() || length <= SHORT * radius {
                 return None;
             }
-            let (distance, normal) = ray(&around.form, from, (to - from) / length, length).filter(|hit| hit.0 > 0.0)?;
+            let along = (to - from) / length;
+            let hit = match &around.form {
+                // out of a terrain is no crossing
+                Form::Mesh(mesh) if mesh.one_sided => ray_mesh(mesh, from, along, length, |n| n.dot(along) < 0.0),
+                form => ray(form, from, along, length),
+            };
+            let (distance, normal) = hit.filter(|hit| hit.0 > 0.0)?;
             let hit = from.lerp(to, distance / length);
             let towards_mover = before[other].r * (around.turn * normal);
             let position = at(after[mover]) - after[other].r * (around.turn * normal) * radius;

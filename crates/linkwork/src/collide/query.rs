@@ -5,6 +5,7 @@
 use super::check;
 use super::convex::{self, AxisHint, Rounded, Workspace};
 use super::core::Core;
+use super::mesh::Mesh;
 use super::narrow::{self, PairMemory, Place, Touches};
 use super::parry::{self, Bounds};
 use super::shape::{Collider, Form, forms};
@@ -315,21 +316,7 @@ pub(super) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Opti
             z if z <= 0.0 => Some((0.0, DVec3::Z)),
             z => Some((-z / along.z, DVec3::Z)).filter(|h| along.z < 0.0 && h.0 <= farthest),
         },
-        Form::Mesh(mesh) => {
-            let to = from + along * farthest;
-            let mut triangles = Vec::new();
-            mesh.near(&Bounds::of([from, to]).grown(1e-9), &mut triangles);
-            let mut best: Option<(f64, DVec3)> = None;
-            for t in triangles {
-                let n = mesh.normals[t as usize];
-                if let Some(distance) = ray_triangle(&mesh.corners(t), from, along)
-                    && distance <= best.map_or(farthest, |b| b.0)
-                {
-                    best = Some((distance, if n.dot(along) > 0.0 { -n } else { n }));
-                }
-            }
-            best
-        }
+        Form::Mesh(mesh) => ray_mesh(mesh, from, along, farthest, |_| true),
         Form::Hull(hull) => {
             // enters the last of the planes that face it, before it leaves the first of the others
             let (mut enter, mut normal, mut leave) = (0.0, -along, farthest);
@@ -351,6 +338,30 @@ pub(super) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Opti
         }
         _ => parry::ray(form, from, along, farthest),
     }
+}
+
+/// The same of a mesh, of those triangles whose normals are `asked` for.
+pub(super) fn ray_mesh(
+    mesh: &Mesh,
+    from: DVec3,
+    along: DVec3,
+    farthest: f64,
+    asked: impl Fn(DVec3) -> bool,
+) -> Option<(f64, DVec3)> {
+    let to = from + along * farthest;
+    let mut triangles = Vec::new();
+    mesh.near(&Bounds::of([from, to]).grown(1e-9), &mut triangles);
+    let mut best: Option<(f64, DVec3)> = None;
+    for t in triangles {
+        let n = mesh.normals[t as usize];
+        if asked(n)
+            && let Some(distance) = ray_triangle(&mesh.corners(t), from, along)
+            && distance <= best.map_or(farthest, |b| b.0)
+        {
+            best = Some((distance, if n.dot(along) > 0.0 { -n } else { n }));
+        }
+    }
+    best
 }
 
 fn ray_triangle([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64> {

@@ -187,10 +187,10 @@ fn convex_parts(vertices: &[DVec3], triangles: &[[u32; 3]]) -> Vec<Hull> {
 fn volume_added(geometry: &Geometry, forms: &[Form]) -> Option<f64> {
     let Geometry::Mesh { vertices, triangles } = geometry else { return None };
     let of = |form: &Form| if let Form::Hull(hull) = form { Some(hull.volume()) } else { None };
-    let volumes: Option<Vec<f64>> = forms.iter().map(of).collect();
+    let volumes: Vec<f64> = forms.iter().map(of).collect::<Option<_>>()?;
     let vertices: Vec<DVec3> = vertices.iter().map(|&v| DVec3::from(v)).collect();
     let volume = super::hull::integrals(&vertices, triangles).0.abs();
-    let more = volumes?.iter().sum::<f64>() / volume - 1.0;
+    let more = volumes.iter().sum::<f64>() / volume - 1.0;
     (forms.len() != 1 || more > CONVEX).then_some(more)
 }
 

@@ -50,7 +50,7 @@ impl Contacts {
         island.rigid = !island.calm && !island.mechanisms.is_empty() && !is_body_wise;
         island.fastest = world.gravity.length() * h;
         island.rows.clear();
-        island.hard = false;
+        (island.hard, island.solved, island.left) = (false, false, (0, 0.0));
         island.touching.clear();
         island.touching.extend(island.manifolds.iter().map(|&m| world.collisions.manifolds[m as usize]));
         for m in 0..island.touching.len() {

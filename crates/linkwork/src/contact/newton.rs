@@ -14,6 +14,7 @@ const BLOCK: u32 = 6;
 const SIX: usize = BLOCK as usize;
 /// Iterations after which what is left may be rounding.
 const MANY: u32 = 8;
+const MOST_ROUNDING: f64 = 1e-3;
 const MOST_SEARCHES: u32 = 12;
 /// Points that are tried after that.
 const MOST_HALVES: u32 = 50;
@@ -226,9 +227,9 @@ impl Newton {
     }
 }
 
-/// What rounding alone may leave, m/s.
+/// What rounding alone may leave, m/s, but not what other contacts than those that round so much would feel.
 fn rounding(problem: &Problem, z: &[f64]) -> f64 {
-    problem.entries.iter().map(|entry| problem.rounding(entry, z)).fold(0.0, f64::max)
+    problem.entries.iter().map(|entry| problem.rounding(entry, z)).fold(0.0, f64::max).min(MOST_ROUNDING)
 }
 
 impl Laid {

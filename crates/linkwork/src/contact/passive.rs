@@ -14,6 +14,8 @@ use crate::world::Seen;
 const ALLOWED: f64 = 1e-2;
 /// How much faster than what pushes it something may become: a ball that is wedged runs ahead.
 const DRIVEN: f64 = 2.0;
+/// Speed below which nothing is judged, m/s: that to which contacts are solved.
+const UNJUDGED: f64 = 1e-5;
 
 impl Contacts {
     /// Whether contacts have given bodies more energy than they had, what the user moves gives them, and pushing apart what overlaps where the
@@ -36,8 +38,10 @@ impl Contacts {
             let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
             of(m.a, m.collider_a).max(of(m.b, m.collider_b))
         };
-        let given = island.touching[..island.manifolds.len()].iter().map(|m| apart(m) + DRIVEN * driven(m));
-        let given = given.fold(0.0, f64::max);
+        // in a row of bodies that overlap the last goes as fast as all pairs together are pushed apart
+        let seen = &island.touching[..island.manifolds.len()];
+        let given = seen.iter().map(apart).sum::<f64>() + DRIVEN * seen.iter().map(driven).fold(0.0, f64::max);
+        let given = given + UNJUDGED;
         let mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
         let most = ((1.0 + ALLOWED) * before).sqrt() + (0.5 * mass).sqrt() * given;
         after > most * most
@@ -53,8 +57,11 @@ impl Contacts {
         report: &mut ContactReport,
     ) {
         report.jammed = report.jammed.or(touching(island));
-        let contacts = island.rows.len();
-        island.problem.entries[..contacts].iter_mut().for_each(|entry| entry.target = entry.target.min(0.0));
+        // what is wanted of what slides has been lowered by its slip
+        let Island { problem, slips, .. } = &mut *island;
+        for (entry, slip) in problem.entries.iter_mut().zip(slips) {
+            entry.target = (entry.target + *slip).min(0.0) - *slip;
+        }
         self.solve(island, world, mechanisms, h, report);
         if !island.solved {
             self.sweep_instead(island, mechanisms, h, report);

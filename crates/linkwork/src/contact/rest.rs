@@ -68,11 +68,11 @@ impl Contacts {
         for island in self.islands[..self.count].iter().filter(|i| !i.asleep && !is_late(i)) {
             world.fall_asleep(&island.bodies);
         }
-        for (_, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| !self.touches(*k)) {
+        for (_, mechanism) in mechanisms.iter().enumerate().filter(|(k, _)| !self.touches(*k) && !late.mechanisms[*k]) {
             world.fall_asleep(mechanism.movable_bodies());
         }
         for (k, slot) in free.iter().enumerate() {
-            if !self.free_touches(k, mechanisms.len()) {
+            if !self.free_touches(k, mechanisms.len()) && !late.free[k] {
                 world.fall_asleep(std::slice::from_ref(slot));
             }
         }

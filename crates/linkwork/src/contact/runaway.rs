@@ -75,7 +75,12 @@ impl Contacts {
                 met.push(if pair.a == thrown.slot { pair.b } else { pair.a });
             }
         });
-        let others = collisions.met_on_the_way(thrown.collider, thrown.motion.v * h);
+        let way = thrown.motion.v * h;
+        // what may fly so far was looked for that far
+        if way.length() <= collisions.reach(thrown.collider) {
+            return met;
+        }
+        let others = collisions.met_on_the_way(thrown.collider, way);
         met.extend(others.iter().map(|&other| collisions.slot_of(other)));
         met
     }

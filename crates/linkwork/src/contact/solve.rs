@@ -126,7 +126,7 @@ impl Contacts {
         h: f64,
         report: &mut ContactReport,
     ) {
-        if island.left.1 > UNSOLVED {
+        if island.left.1.is_nan() || island.left.1 > UNSOLVED {
             island.problem.entries.iter_mut().for_each(|entry| entry.impulse = [0.0; 3]);
         }
         self.sweep(island, mechanisms, h, report);
@@ -141,6 +141,7 @@ impl Contacts {
         let outcome = sweeps.solve(problem, z, *rigid, slips, mechanisms, body_wise, h);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
+        report.unsolved = report.unsolved.filter(|_| !outcome.converged);
         island.hard = true;
         island.solved = true;
     }
@@ -205,6 +206,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     if mobility <= 0.0 || !mobility.is_finite() {
         // nothing here can be moved
         problem.entries.iter_mut().for_each(|e| e.impulse = [0.0; 3]);
+        island.solved = true;
         return;
     }
     island.solved = false;
@@ -226,7 +228,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
         }
         report.residual = report.residual.max(outcome.residual);
         failures += u32::from(!outcome.converged && outcome.residual > UNSOLVED);
-        if failures == MOST_FAILURES {
+        if failures == MOST_FAILURES || !outcome.residual.is_finite() {
             break;
         }
         let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;

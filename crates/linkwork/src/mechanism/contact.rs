@@ -11,7 +11,7 @@ use super::linear::Linearisation;
 use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND, SPIN_BOUND};
 use crate::joint::rows::Row;
 use crate::linalg::block_ldlt::BlockLdlt;
-use crate::math::Placed;
+use crate::math::{Placed, multiply_add};
 use crate::params::{Method, StepParams};
 use crate::report::{LeftToDirect, StepKind};
 use glam::DVec3;
@@ -587,7 +587,7 @@ fn product(a: &[Hat], b: &[Hat]) -> f64 {
     let (b, last_b) = b.as_flattened().as_chunks::<8>();
     let mut sums = [0.0; 8];
     for (a, b) in a.iter().zip(b) {
-        (0..8).for_each(|s| sums[s] = a[s].mul_add(b[s], sums[s]));
+        (0..8).for_each(|s| sums[s] = multiply_add(a[s], b[s], sums[s]));
     }
     let last: f64 = last_a.iter().zip(last_b).map(|(a, b)| a * b).sum();
     sums.iter().sum::<f64>() + last
@@ -598,7 +598,7 @@ fn take_out(column: &mut [Hat], others: &[Vec<Hat>]) {
     for other in others {
         let part = product(other, column);
         let pairs = column.as_flattened_mut().iter_mut().zip(other.as_flattened());
-        pairs.for_each(|(c, o)| *c = (-part).mul_add(*o, *c));
+        pairs.for_each(|(c, o)| *c = multiply_add(-part, *o, *c));
     }
 }
 

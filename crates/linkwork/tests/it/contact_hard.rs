@@ -5,6 +5,7 @@ use crate::contact::{cuboid, ground, sphere};
 use crate::contact_mechanisms::crane;
 use crate::contact_piles::stands;
 use crate::overlap;
+use linkwork::Warning;
 use linkwork::glam::{DQuat, DVec3};
 use linkwork::scene::{Body, BodyKind, Coordinate, Geometry, Joint, Motor, Scene, Shape, WORLD};
 use proptest::prelude::*;
@@ -285,19 +286,18 @@ fn tray(mass: f64) -> Scene {
     scene
 }
 
-/// A hundred million to one is beyond what 64 bits solve: that must be said, with names.
+/// A hundred million to one is more than Newton's method solves with 64 bits: the tray stays where it is all the same, swept over.
 #[test]
-fn contacts_that_are_not_solved_are_told() {
+fn what_newton_does_not_solve_is_swept_over_and_stays() {
     let mut run = Run::new(&tray(1e8), 1.0 / 30.0);
-    let mut told = Vec::new();
     while run.world.time() < 0.5 {
-        let report = run.step();
-        told.extend(report.warnings.iter().map(|w| w.describe(&run.world)));
+        run.step();
     }
-    assert!(
-        told.iter().any(|t| t.starts_with("contacts near \"tray\" and \"box") && t.contains("were not solved")),
-        "{told:?}"
-    );
+    let moved = (run.position("tray").z - 0.05).abs();
+    assert!(moved < 1e-5, "the tray moved by {moved} m");
+    let [a, b] = ["tray", "box0"].map(|name| run.world.body(name).unwrap());
+    let told = Warning::Unsolved { a, b, residual: 0.25 }.describe(&run.world);
+    assert!(["\"tray\"", "\"box0\"", "0.25", "m/s", "try"].iter().all(|word| told.contains(word)), "{told}");
 }
 
 /// Symptom: a tray of five tons that lay on the ground jumped by millimetres, with 80 J from nowhere, when a box of a kilogram was a
