@@ -196,3 +196,27 @@ fn a_press_on_a_ball_jams_and_shoots_nothing() {
     // at the smaller step the ball slips out before it is too late
     assert!(jams > 0, "no warning");
 }
+
+/// Pairs that are pushed apart add up along a row and a tower: that is no energy from nowhere.
+#[test]
+fn rows_of_bodies_that_overlap_come_apart() {
+    let mut row = Scene::new("row");
+    row.gravity = [0.0; 3];
+    let mut tower = Scene::new("tower");
+    tower.body(ground(0.5));
+    for k in 0..10 {
+        let x = f64::from(k) * 0.197;
+        row.body(Body::new(format!("ball{k}")).at([x, 0.0, 0.0]).shape(Geometry::Sphere { radius: 0.1 }));
+        let z = 0.095 + f64::from(k) * 0.195;
+        tower.body(cuboid(&format!("box{k}"), [0.2; 3], 0.5).at([0.0, 0.0, z]));
+    }
+    for scene in [row, tower] {
+        let mut run = Run::new(&scene, 1.0 / 60.0);
+        let (mut deepest, mut warnings) = (0.0, 0);
+        for _ in 0..180 {
+            let report = run.step();
+            (deepest, warnings) = (report.penetration_m, warnings + report.warnings.len());
+        }
+        assert!(deepest < 1e-4 && warnings == 0, "{}: {deepest:e} m deep after 3 s, {warnings} warnings", scene.name);
+    }
+}
