@@ -18,9 +18,10 @@ const SHORT: f64 = 0.5;
 pub(crate) struct Crossing {
     /// Of the surface, where the step begins, from a to b.
     pub normal: DVec3,
-    /// The nearest point of the ball where the step ends, in the principal frame of b, and how far it is behind the surface (negative).
-    pub local_b: DVec3,
+    /// The point of the ball that is nearest to it, where the step begins: in the world and in the principal frame of b.
     pub position: DVec3,
+    pub local_b: DVec3,
+    /// How far the ball is behind the surface where the step ends (negative), m.
     pub gap: f64,
 }
 
@@ -74,10 +75,10 @@ impl Collisions {
             let (distance, normal) = hit.filter(|hit| hit.0 > 0.0)?;
             let hit = from.lerp(to, distance / length);
             let towards_mover = before[other].r * (around.turn * normal);
-            let position = at(after[mover]) - after[other].r * (around.turn * normal) * radius;
+            let position = at(before[mover]) - towards_mover * radius;
             Some(Crossing {
                 normal: if mover == 1 { towards_mover } else { -towards_mover },
-                local_b: after[1].r.transpose() * (position - after[1].x),
+                local_b: before[1].r.transpose() * (position - before[1].x),
                 position,
                 gap: (to - hit).dot(normal) - radius,
             })
