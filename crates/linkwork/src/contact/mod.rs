@@ -444,19 +444,7 @@ impl Contacts {
         if may_halve && world.collides {
             self.stop_runaways(&world.seen(), mechanisms, params.dt, late);
         }
-        // what is thrown at must not stand still while it is hit
-        for k in 0..self.hit.len() {
-            let unit = self.hit[k] as usize;
-            match unit < self.mechanism_count {
-                true => world.wake_sleepers(herds.bodies_of(unit as u32)),
-                false => world.wake_sleepers(&free[unit - self.mechanism_count..][..1]),
-            }
-            match self.island_of[unit] {
-                NONE if unit < self.mechanism_count => late.mechanisms[unit] = true,
-                NONE => late.free[unit - self.mechanism_count] = true,
-                island => self.islands[island as usize].delay(late),
-            }
-        }
+        self.delay_hits(world, herds, free, late);
         report
     }
 

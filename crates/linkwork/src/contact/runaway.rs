@@ -10,8 +10,9 @@ use crate::collide::Looker;
 use crate::joint::Motion;
 use crate::math::{Placed, rotation};
 use crate::mechanism::Mechanism;
+use crate::mechanism::herd::Herds;
 use crate::step::Active;
-use crate::world::Seen;
+use crate::world::{Seen, World};
 
 /// A collider that goes farther than it was reckoned to.
 struct Thrown {
@@ -32,6 +33,21 @@ impl Contacts {
                 self.note_push(thrown.slot, if speed.is_finite() { speed } else { 0.0 });
                 let unit = self.unit[other as usize];
                 self.hit.extend(Some(unit).filter(|unit| *unit != NONE && *unit != thrown.mechanism));
+            }
+        }
+    }
+
+    /// Leaves what was hit from outside its island for smaller steps, and wakes it: it must not stand still while it is hit.
+    pub(super) fn delay_hits(&self, world: &mut World, herds: &Herds, free: &[u32], late: &mut Active) {
+        for unit in self.hit.iter().map(|&unit| unit as usize) {
+            match unit < self.mechanism_count {
+                true => world.wake_sleepers(herds.bodies_of(unit as u32)),
+                false => world.wake_sleepers(&free[unit - self.mechanism_count..][..1]),
+            }
+            match self.island_of[unit] {
+                NONE if unit < self.mechanism_count => late.mechanisms[unit] = true,
+                NONE => late.free[unit - self.mechanism_count] = true,
+                island => self.islands[island as usize].delay(late),
             }
         }
     }
