@@ -167,12 +167,17 @@ impl Contacts {
 
     /// By how much a bounce within the step moved the bodies of a manifold apart.
     pub(super) fn shift(&self, island: &Island, manifold: &Manifold) -> f64 {
+        manifold.normal.dot(self.shifted(island, manifold))
+    }
+
+    /// How a bounce within the step moved b against a.
+    pub(super) fn shifted(&self, island: &Island, manifold: &Manifold) -> DVec3 {
         let of = |slot: u32| {
             let unit = self.unit[slot as usize];
             let is_free = unit != NONE && unit as usize >= self.mechanism_count;
             if is_free { self.state(island, unit).shift } else { DVec3::ZERO }
         };
-        manifold.normal.dot(of(manifold.b) - of(manifold.a))
+        of(manifold.b) - of(manifold.a)
     }
 
     /// Adds the bounded rows of all mechanisms.

@@ -7,14 +7,16 @@
 
 use super::entries::contact_rows;
 use super::members::Members;
-use super::solve::aim;
+use super::problem::{Entry, Law};
+use super::slip::{common_spin, slip};
+use super::solve::{aim, relaxation, sticking_spring};
 use super::{Contacts, Island, NONE};
 use crate::collide::{ContactPoint, Manifold};
 use crate::joint::Motion;
-use crate::math::Placed;
+use crate::math::{Placed, length};
 use crate::mechanism::outside_moved;
 use crate::world::Seen;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 
 pub(super) const MOST_LOOKS: u32 = 8;
 /// Overlap that is not worth another look, m.
@@ -29,6 +31,8 @@ const SOFT: f64 = 2e-5;
 const PASSING: f64 = 2e-3;
 /// How far what presses may come off, m.
 const LIFT: f64 = 1e-5;
+/// How far what friction holds may slip in a step, m.
+const CREEP: f64 = 1e-8;
 
 /// A contact point that was not seen at the start of the step.
 struct Unseen {
@@ -135,7 +139,11 @@ impl Contacts {
                 seen.push((touch.normal, position, b.r.transpose() * (position - b.x), gap));
             }
         }
+        let here = |slot: u32| world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed());
+        let [here_a, here_b] = [first.a, first.b].map(here);
         let mut taken = vec![false; seen.len()];
+        // by manifold and place in it; what the spring of sticking friction does not know yet of its stretch, N s
+        let mut found = Vec::new();
         let mut worst = 0.0_f64;
         for &position in group {
             let manifold = &island.touching[position];
@@ -163,8 +171,29 @@ impl Contacts {
                     let bend = end - wanted;
                     island.problem.entries[k].target += (island.bends[k] - bend) / h;
                     island.bends[k] = bend;
+                    let way = slip([&here_a, &a], [&here_b, &b], [point.position, seen[best.1].1])
+                        - self.shifted(island, manifold);
+                    let (entry, rows) = (&mut island.problem.entries[k], &island.rows[k]);
+                    let missed = [1, 2].map(|s| rows[s].lin.dot(way) - h * entry.velocity[s]);
+                    let mut stretch = DVec3::ZERO;
+                    if holds(entry) {
+                        worst = worst.max(length(missed[0], missed[1]) * TOLERANCE / CREEP);
+                        stretch = rows[1].lin * missed[0] + rows[2].lin * missed[1];
+                    }
+                    let springy = !island.rigid || manifold.material.softness.is_some();
+                    let spring = if springy { sticking_spring(entry, relaxation(manifold), h) / h } else { 0.0 };
+                    found.push((position, k - starts[position], spring * stretch));
+                    (entry.b[1], entry.b[2]) = (entry.b[1] + missed[0] / h, entry.b[2] + missed[1] / h);
                 }
             }
+        }
+        for (position, k, missed) in found {
+            // it turns with the normal when the point is found again
+            let manifold = &mut island.touching[position];
+            let spun =
+                DQuat::from_axis_angle(manifold.normal, common_spin([&here_a, &a], [&here_b, &b], manifold.normal));
+            let point = &mut manifold.points_mut()[k];
+            point.impulse_t = spun * (point.impulse_t - missed);
         }
         let mut add = |normal: DVec3, position: DVec3, local_b: DVec3, gap: f64| {
             worst = worst.max(-gap);
@@ -179,8 +208,6 @@ impl Contacts {
             add(s.0, s.1, s.2, s.3);
         }
         let pair = &island.touching[group[0]];
-        let [here_a, here_b] =
-            [pair.a, pair.b].map(|slot| world.bodies.at(slot as usize).map_or(Placed::WORLD, |b| b.placed()));
         if let Some(crossing) = world.collisions.crossing(pair, [&here_a, &here_b], [&a, &b]) {
             add(crossing.normal, crossing.position, crossing.local_b, crossing.gap);
         }
@@ -345,4 +372,10 @@ impl Contacts {
 pub(super) fn flown(world: &Seen, slot: u32, h: f64) -> Placed {
     let Some(body) = world.bodies.at(slot as usize) else { return Placed::WORLD };
     outside_moved(&Motion { v: body.v, w: body.w }, &body.placed(), h)
+}
+
+/// Whether friction holds a contact: it could give more.
+fn holds(entry: &Entry) -> bool {
+    let Law::Cone(friction) = entry.law else { return false };
+    length(entry.impulse[1], entry.impulse[2]) < (1.0 - 1e-6) * friction * entry.impulse[0]
 }

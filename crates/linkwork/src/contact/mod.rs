@@ -24,6 +24,7 @@ mod rest;
 mod rigid;
 mod rolling;
 mod runaway;
+mod slip;
 mod solve;
 mod sweeps;
 
@@ -52,7 +53,7 @@ use newton::Newton;
 use pile::{Plan, PointImpulse};
 use problem::{Entry, Law, Problem};
 use rigid::Rigid;
-use solve::relaxation;
+use solve::{relaxation, sticking_spring};
 
 const NONE: u32 = u32::MAX;
 /// What contacts did in a step.
@@ -672,8 +673,7 @@ impl Contacts {
                 let held = match island.rigid && !soft {
                     true => [entry.impulse[1], entry.impulse[2]],
                     false => {
-                        // the spring of sticking friction, without the damping that acts with it
-                        let spring = entry.stiffness * h / (h + relaxation);
+                        let spring = sticking_spring(&entry, relaxation, h);
                         let m = [1, 2].map(|s| entry.start[s] - spring * entry.velocity[s]);
                         let Law::Cone(mu) = entry.law else { continue };
                         let (across, most) = (length(m[0], m[1]), mu * entry.impulse[0]);

@@ -329,6 +329,11 @@ pub(super) fn relaxation(manifold: &Manifold) -> f64 {
     manifold.material.softness.map_or(RELAXATION, |soft| soft.damping / soft.stiffness.max(f64::MIN_POSITIVE))
 }
 
+/// What the spring of sticking friction holds for every m/s of slip, N s: its stiffness without the damping that acts with it.
+pub(super) fn sticking_spring(entry: &Entry, relaxation: f64, h: f64) -> f64 {
+    entry.stiffness * h / (h + relaxation)
+}
+
 /// Stiffness of a contact point, N/m: such that the heavier body rests [`REST_DEPTH`] deep on four of them.
 fn stiffness(world: &Seen, manifold: &Manifold) -> f64 {
     if let Some(soft) = manifold.material.softness {

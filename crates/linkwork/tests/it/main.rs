@@ -15,6 +15,7 @@ mod collision;
 mod contact;
 mod contact_fast;
 mod contact_hard;
+mod contact_held;
 mod contact_mechanisms;
 mod contact_piles;
 mod contact_soft;
