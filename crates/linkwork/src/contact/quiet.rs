@@ -394,10 +394,11 @@ impl Quiet {
         let points = self.batches.iter().flat_map(|(_, points)| points);
         points.zip(&self.laws).all(|(point, law)| {
             let slip = point.friction * (law.velocity[1] * law.velocity[1] + law.velocity[2] * law.velocity[2]).sqrt();
-            let presses = law.impulse[0].simd_gt(f64x4::splat(0.0));
+            let wanted = law.target + law.slip - f64x4::splat(SOFT_TOLERANCE);
+            let counts = law.impulse[0].simd_gt(f64x4::splat(0.0)) | law.velocity[0].simd_lt(wanted);
             let slipped = ((slip - law.slip).abs() * f64x4::splat(h)).simd_gt(f64x4::splat(SLIP_TOLERANCE));
             let loaded = law.impulse[0].simd_gt(law.load * f64x4::splat(OVERLOAD));
-            !((slipped & presses) | loaded).any()
+            !((slipped & counts) | loaded).any()
         })
     }
 

@@ -311,15 +311,19 @@ fn stiffen(contacts: &mut [Entry]) -> bool {
     any
 }
 
-/// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s.
+/// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s. What does not press and comes no
+/// nearer than wanted may keep any.
 fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
     let mut largest = 0.0_f64;
     for (entry, slip) in problem.entries.iter_mut().zip(slips) {
         let Law::Cone(mu) = entry.law else { continue };
-        let new = if entry.impulse[0] > 0.0 { mu * length(entry.velocity[1], entry.velocity[2]) } else { *slip };
-        largest = largest.max((new - *slip).abs());
-        entry.target += *slip - new;
-        *slip = new;
+        let comes_nearer = entry.velocity[0] < entry.target + *slip - SOFT_TOLERANCE;
+        if entry.impulse[0] > 0.0 || comes_nearer {
+            let new = mu * length(entry.velocity[1], entry.velocity[2]);
+            largest = largest.max((new - *slip).abs());
+            entry.target += *slip - new;
+            *slip = new;
+        }
     }
     largest
 }

@@ -270,7 +270,17 @@ proptest! {
     #[test]
     fn random_piles_lose_energy_and_do_not_overlap(seed in 0_u64..1 << 32) {
         let worst = falls_quietly(seed, 180);
-        prop_assert!(worst < 1e-3, "seed {}: {:e} m deep", seed, worst);
+        prop_assert!(worst < 2e-4, "seed {}: {:e} m deep", seed, worst);
+    }
+}
+
+/// Symptom: single pairs of a pile went up to 3.4 mm into each other, with no impulse. Cause: a contact that slid fast before the step had
+/// its wanted velocity lowered by de Saxcé's μ|v_t|, and kept that for as long as it did not press.
+#[test]
+fn what_slid_before_a_blow_is_stopped_by_it() {
+    for seed in [704_791, 799_819, 1_662_990, 2_074_778, 241_574_671] {
+        let worst = falls_quietly(seed, 180);
+        assert!(worst < 2e-4, "seed {seed}: {worst:e} m deep");
     }
 }
 

@@ -122,6 +122,6 @@ fn a_gripper_that_slews_loses_nothing_of_what_it_holds() {
         run.to(12.0);
         let crept = held(&run) - first;
         assert!(crept.length() < 1e-6, "h = {h}: crept {crept} m in 10 s");
-        assert_close("rate", run.spin("box").z, RATE, 1e-6);
+        assert_close("rate", run.spin("box").z, RATE, 1e-3);
     }
 }
