@@ -44,6 +44,9 @@ const MOST_CALM_ITERATIONS: u32 = 20;
 const CALM_TRIAL: u32 = 4;
 /// Rounds in which the slip of contacts is corrected, and the overlap that a wrong slip may cause, m.
 const MOST_SLIP_ROUNDS: u32 = 20;
+/// Rounds after which slips are corrected by halves: a contact that presses with the slip of another round, and does not with the slip that
+/// follows from that, would do so for ever.
+const WHOLE_SLIPS: u32 = 6;
 pub(super) const SLIP_TOLERANCE: f64 = 1e-7;
 /// How much stiffer a contact must become under its load to be solved again.
 const OVERLOAD: f64 = 1.5;
@@ -211,7 +214,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
     }
     island.solved = false;
     let (mut iterations, mut failures) = (0, 0);
-    for _ in 0..MOST_SLIP_ROUNDS {
+    for round in 0..MOST_SLIP_ROUNDS {
         for (entry, mobility) in problem.entries[contacts..].iter_mut().zip(&work.mobility()[contacts..]) {
             (entry.start, entry.stiffness) = match entry.compliance > 0.0 {
                 true => ([0.0; 3], 1.0 / entry.compliance),
@@ -231,7 +234,7 @@ fn solve_softly(island: &mut Island, h: f64, report: &mut ContactReport) {
         if failures == MOST_FAILURES || !outcome.residual.is_finite() {
             break;
         }
-        let slipped = correct_slip(problem, slips) * h >= SLIP_TOLERANCE;
+        let slipped = correct_slip(problem, slips, round >= WHOLE_SLIPS) * h >= SLIP_TOLERANCE;
         let stiffened = stiffen(&mut problem.entries[..contacts]);
         let rolled = bound_rolling(problem, rolls, *first_roll) > ROLL_TOLERANCE;
         let open = work.largest_residual(problem, contacts) > JOINT_TOLERANCE * island.fastest;
@@ -312,8 +315,8 @@ fn stiffen(contacts: &mut [Entry]) -> bool {
 }
 
 /// Takes the slip that came out of a solve for the one it went in with; returns the largest change, m/s. What does not press and comes no
-/// nearer than wanted may keep any.
-fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
+/// nearer than wanted may keep any. With `halves` it goes half of the way.
+fn correct_slip(problem: &mut Problem, slips: &mut [f64], halves: bool) -> f64 {
     let mut largest = 0.0_f64;
     for (entry, slip) in problem.entries.iter_mut().zip(slips) {
         let Law::Cone(mu) = entry.law else { continue };
@@ -321,6 +324,7 @@ fn correct_slip(problem: &mut Problem, slips: &mut [f64]) -> f64 {
         if entry.impulse[0] > 0.0 || comes_nearer {
             let new = mu * length(entry.velocity[1], entry.velocity[2]);
             largest = largest.max((new - *slip).abs());
+            let new = if halves { 0.5 * (*slip + new) } else { new };
             entry.target += *slip - new;
             *slip = new;
         }

@@ -278,7 +278,7 @@ proptest! {
 /// its wanted velocity lowered by de Saxcé's μ|v_t|, and kept that for as long as it did not press.
 #[test]
 fn what_slid_before_a_blow_is_stopped_by_it() {
-    for seed in [704_791, 799_819, 1_662_990, 2_074_778, 241_574_671] {
+    for seed in [704_791, 799_819, 1_662_990, 2_074_778, 241_574_671, 1_379_268_853] {
         let worst = falls_quietly(seed, 180);
         assert!(worst < 2e-4, "seed {seed}: {worst:e} m deep");
     }
