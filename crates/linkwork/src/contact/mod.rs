@@ -9,6 +9,7 @@ mod bounce;
 pub mod collision;
 mod complementarity;
 mod cone;
+mod coulomb;
 mod entries;
 mod free;
 pub mod lcp;

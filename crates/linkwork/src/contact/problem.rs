@@ -62,7 +62,7 @@ impl Entry {
         }
     }
 
-    fn drive(&self, v: &[f64; 3]) -> [f64; 3] {
+    pub fn drive(&self, v: &[f64; 3]) -> [f64; 3] {
         let k = self.stiffness;
         [self.start[0] - k * (v[0] - self.target), self.start[1] - k * v[1], self.start[2] - k * v[2]]
     }

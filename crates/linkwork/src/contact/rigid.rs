@@ -5,19 +5,24 @@
 //! evenly and stay where they were.
 
 use super::cone;
-use super::newton::Newton;
+use super::coulomb::Coulomb;
+use super::newton::{Newton, Outcome as Inner};
 use super::problem::{Entry, Law, Problem};
 use crate::math::{length, max_abs};
 
 const MOST_ROUNDS: u32 = 60;
 const MOST_ITERATIONS: u32 = 20;
+/// The same with the slip of the same iteration, which is tried first in small problems: it converges soon or not at all.
+const MOST_AT_ONCE: u32 = 12;
+/// Failures of it after which it is tried only in every so-many-th round.
+const FAILURES: u32 = 3;
 /// Softness of a round in units of a contact's own mobility, and how far it may be changed.
 const SOFTNESS: f64 = 1e-2;
 const SOFTEST: f64 = 0.1;
 const HARDEST: f64 = 1e-6;
 /// Softness of joints in units of that of contacts.
 const JOINT_HARDNESS: f64 = 1e-3;
-/// Iterations in which the slip must settle (ten times as many in small problems), and those without it.
+/// Iterations in which the slip must settle (three times as many in small problems), and those without it.
 const SLIP_ITERATIONS: u32 = 40;
 const MOST_LAGGED: u32 = 100;
 const LARGE: usize = 50;
@@ -47,6 +52,7 @@ pub(super) struct Rigid {
     first: Vec<[f64; 3]>,
     best: Vec<[f64; 3]>,
     last: Vec<[f64; 3]>,
+    coulomb: Coulomb,
 }
 
 impl Rigid {
@@ -102,6 +108,7 @@ pub(super) fn solve(
     work.best.extend(problem.entries.iter().map(|e| e.impulse));
     let mut best = residual;
     let (mut softness, mut idle) = (SOFTNESS, 0);
+    let mut failures = 0;
     for round in 0..MOST_ROUNDS {
         let correct = !(lagged || cold && round == 0);
         work.last.clear();
@@ -113,14 +120,30 @@ pub(super) fn solve(
                 _ if e.compliance > 0.0 => ([0.0; 3], 1.0 / e.compliance),
                 _ => (e.impulse, 1.0 / (softness * hardness(e) * work.mobility[k])),
             };
-            let slip = match e.law {
-                Law::Cone(mu) if correct => mu * length(e.velocity[1], e.velocity[2]),
-                _ => 0.0,
-            };
-            e.target = work.target[k] - slip;
         }
-        let inner = newton.solve(problem, z, (0.1 * residual).max(0.1 * tolerance), MOST_ITERATIONS);
-        outcome.iterations += inner.iterations;
+        let exact = (0.1 * residual).max(0.1 * tolerance);
+        let mut inner = Inner::default();
+        if correct && problem.size <= LARGE && (failures < FAILURES || round % FAILURES == 0) {
+            problem.entries.iter_mut().zip(&work.target).for_each(|(e, target)| e.target = *target);
+            inner = work.coulomb.solve(problem, z, exact, MOST_AT_ONCE);
+            outcome.iterations += inner.iterations;
+            failures += u32::from(!inner.converged);
+            if !inner.converged {
+                problem.entries.iter_mut().zip(&work.last).for_each(|(e, p)| e.impulse = *p);
+                state_of(problem, z, &work.mobility, &work.target, lagged);
+            }
+        }
+        if !inner.converged {
+            for (e, target) in problem.entries.iter_mut().zip(&work.target) {
+                let slip = match e.law {
+                    Law::Cone(mu) if correct => mu * length(e.velocity[1], e.velocity[2]),
+                    _ => 0.0,
+                };
+                e.target = target - slip;
+            }
+            inner = newton.solve(problem, z, exact, MOST_ITERATIONS);
+            outcome.iterations += inner.iterations;
+        }
         let before = residual;
         residual = natural_residual(problem, &work.mobility, &work.target, lagged);
         if residual < best {
@@ -134,7 +157,7 @@ pub(super) fn solve(
         if best <= if lagged { LAGGED_EXACTNESS * tolerance } else { tolerance } {
             break;
         }
-        let patient = if problem.size > LARGE { SLIP_ITERATIONS } else { 10 * SLIP_ITERATIONS };
+        let patient = if problem.size > LARGE { SLIP_ITERATIONS } else { 3 * SLIP_ITERATIONS };
         if !lagged && idle >= PATIENCE && best < ALMOST * tolerance {
             break;
         }
