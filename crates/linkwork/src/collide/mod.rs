@@ -14,6 +14,7 @@
 //! *Path.* Every collider counts the path its points have travelled at most. A pair whose separation was s is not
 //! looked at again while the path since is less than s minus its reach.
 
+mod apart;
 mod boxes;
 mod broad;
 pub(crate) mod check;
@@ -29,6 +30,7 @@ pub(crate) mod narrow;
 pub(crate) mod parry;
 pub(crate) mod point;
 mod query;
+mod ray;
 pub(crate) mod shape;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod common;
 mod dense;
 mod overlap;
+mod queries;
 mod random_mechanism;
 
 mod adaptive;
