@@ -68,7 +68,7 @@ mod parallel;
 pub use contact::{Contact, ContactEvent, collision, lcp};
 
 mod collide;
-pub use collide::{DeepOverlap, Hit, QueryFilter, TimeOfImpact};
+pub use collide::{DeepOverlap, Hit, QueryFilter, SensorEvent, TimeOfImpact};
 
 mod math;
 pub use math::{Pose, Twist, Wrench};

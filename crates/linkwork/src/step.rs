@@ -45,6 +45,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     let before = world.reassemble_if_posed(scratch)?;
     if params.stepper == Stepper::Events {
         return events::advance(world, scratch, params).inspect_err(|_| {
+            world.collisions.stop_watching();
             if let Some(before) = &before {
                 world.restore(before);
             }
@@ -53,6 +54,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     let many = world.bodies.slots() > MANY;
     on_a_thread(many, || advance_with_particles(world, scratch, params)).inspect_err(|_| {
         world.collisions.forget();
+        world.collisions.stop_watching();
         world.resting = Default::default();
         if let Some(before) = &before {
             world.restore(before);

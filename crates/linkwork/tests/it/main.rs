@@ -44,6 +44,7 @@ mod reduced_acting;
 mod reduced_step;
 mod reference;
 mod scenes;
+mod sensors;
 mod shapes;
 mod sleeping;
 mod springs;
