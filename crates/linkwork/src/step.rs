@@ -232,9 +232,8 @@ impl Round<'_> {
                 mechanism.check_finite(world)?;
             }
         }
-        if let Some(slot) = contacts.not_finite(late) {
-            let name = world.bodies.at(slot as usize).map_or("?", |b| &*b.name);
-            return Err(StepError::NotFinite { body: name.to_string() });
+        if let Some(body) = contacts.not_finite(late).and_then(|slot| world.bodies.at(slot as usize)) {
+            return Err(StepError::not_finite(body));
         }
 
         // 3 the world takes the new state
