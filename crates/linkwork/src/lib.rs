@@ -47,6 +47,8 @@ mod edit;
 mod observe;
 pub use observe::{Assembly, Census, CoordinateReading, Energy, Momentum, Reaction};
 
+mod names;
+mod range;
 mod report;
 pub use report::{Cause, JointError, LeftToDirect, Stages, StepKind, StepKinds, StepReport, Warning};
 

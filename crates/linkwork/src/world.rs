@@ -3,10 +3,10 @@
 use crate::body::{Accelerations, BodyState};
 use crate::collide::{Collisions, Sensed};
 use crate::contact::{Resting, Touch};
-use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError, figure};
 use crate::handle::{Arena, BodyId, JointId, kinds};
 use crate::joint::{JointState, SystemChoice};
+use crate::names::Namer;
 use crate::observe::Assembly;
 use crate::particle::couple::SystemState;
 use crate::scene::Scene;
@@ -116,9 +116,9 @@ impl World {
         }
         let mut namer = Namer::default();
         for (i, body) in scene.bodies.iter().enumerate() {
-            if let Err(problem) = world.insert_body(body, &format!("bodies[{i}]"), &mut namer) {
+            if let Err(found) = world.insert_body(body, &format!("bodies[{i}]"), &mut namer) {
                 namer.spoil_body(&body.name);
-                problems.push(problem);
+                problems.extend(found);
             }
         }
         world.insert_joints(&scene.joints, &mut namer, &mut problems);

@@ -105,7 +105,7 @@ fn place_of(body: &Placed, collider: &Collider) -> Place {
 
 /// A convex geometry of a query.
 fn probe(geometry: &Geometry, pose: &Pose) -> Result<(Form, Place), SceneError> {
-    check::shape("shape", &Shape::new(geometry.clone()), BodyKind::Kinematic)?;
+    check::first_of("shape", &Shape::new(geometry.clone()), BodyKind::Kinematic)?;
     finite("pose.position", pose.position, 1e9)?;
     if !pose.orientation.is_finite() || pose.orientation.length() < 1e-6 {
         return Err(SceneError::new("pose.orientation", "is not a rotation"));
