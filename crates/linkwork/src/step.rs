@@ -266,13 +266,18 @@ impl Round<'_> {
         let mut halves = || {
             // the first part of a step finds everything moved, or waiting where it did not before
             let before = (self.halvings > 0).then_some(&*active);
+            // both halves look at the same contacts: those where there are most of them count
+            let (own, mut most) = (report.contacts, 0);
             for (elapsed, moved) in [(self.elapsed, before), (self.elapsed + 0.5 * h, Some(&*late))] {
                 place_kinematic_bodies(world, self.driven, elapsed);
                 let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
                 parts[0].0.clone_from(late);
+                report.contacts = 0;
                 let part = Part { moved, driven: self.driven };
                 half.run(world, scratch, parts, Some(part), 0.5 * h, report)?;
+                most = most.max(report.contacts);
             }
+            report.contacts = own + most;
             Ok(())
         };
         let outcome = halves();
