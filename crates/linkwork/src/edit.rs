@@ -7,44 +7,16 @@ use crate::handle::{BodyId, JointId};
 use crate::joint::compile::{self, is_coupling};
 use crate::joint::drive::Drive;
 use crate::joint::{BlackBox, Coupling, CouplingTerm, Held, JointModel, JointState};
-use crate::math::inertia::{MassProperties, mass_properties};
+use crate::math::inertia::{MassError, MassProperties, mass_properties, wrong_masses};
 use crate::math::{Pose, Twist};
+use crate::names::{Namer, all_of, named, nearest};
+use crate::range::{FARTHEST, FASTEST, STRONGEST};
 use crate::scene::{Body, BodyKind, Coordinate, Frame, Joint, JointKind, Limit, Motor, Spring, WORLD};
 use crate::world::World;
 use glam::{DMat3, DQuat, DVec3};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 type Checked<T> = Result<T, SceneError>;
-
-/// Largest coordinate, m, and largest speed, m/s and rad/s, that are taken for meant.
-const FARTHEST: f64 = 1e9;
-const FASTEST: f64 = 1e7;
-
-/// Names to ids while a scene is being built.
-#[derive(Default)]
-pub(crate) struct Namer {
-    bodies: HashMap<String, BodyId>,
-    joints: HashMap<String, JointId>,
-    /// Names of bodies and joints that have problems of their own: what depends on them is not looked at.
-    spoiled: [HashSet<String>; 2],
-}
-
-impl Namer {
-    pub(crate) fn spoil_body(&mut self, name: &str) {
-        self.spoiled[0].insert(name.to_string());
-    }
-
-    /// Whether a joint or coupling is about something whose own problem has been told.
-    fn depends_on_spoiled(&self, joint: &Joint) -> bool {
-        let bodies = [&joint.a, &joint.b].into_iter().flatten().any(|name| self.spoiled[0].contains(name));
-        bodies || joint.joints.iter().any(|name| self.spoiled[1].contains(name))
-    }
-}
-
-fn named(name: &str, what: &str, id: impl std::fmt::Debug) -> String {
-    if name.is_empty() { format!("{what} {id:?}") } else { name.to_string() }
-}
 
 fn bounded(path: &str, v: DVec3, most: f64, unit: &str) -> Checked<DVec3> {
     if !v.is_finite() {
@@ -84,30 +56,52 @@ fn quaternion(path: &str, w_x_y_z: [f64; 4]) -> Checked<DQuat> {
     Ok(if (length - 1.0).abs() < 1e-15 { q } else { q.normalize() })
 }
 
-fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
+/// A body as described, or all that is wrong with it.
+fn body_state(body: &Body, path: &str) -> Result<BodyState, Vec<SceneError>> {
     let at = |key: &str| format!("{path}.{key}");
+    let mut problems = Vec::new();
     if body.name == WORLD {
-        return Err(SceneError::new(at("name"), "\"world\" is the name of the immovable world").hint("choose another"));
+        let problem = SceneError::new(at("name"), "\"world\" is the name of the immovable world");
+        problems.push(problem.hint("choose another"));
     }
+    let before_shapes = problems.len();
     for (i, shape) in body.shapes.iter().enumerate() {
-        collide::check::shape(&at(&format!("shapes[{i}]")), shape, body.kind)?;
-        bounded(&at(&format!("shapes[{i}].position")), shape.position.into(), FARTHEST, "m")?;
-        quaternion(&at(&format!("shapes[{i}].orientation")), shape.orientation)?;
+        let path = at(&format!("shapes[{i}]"));
+        collide::check::shape(&path, shape, body.kind, &mut problems);
+        problems.extend(bounded(&format!("{path}.position"), shape.position.into(), FARTHEST, "m").err());
+        problems.extend(quaternion(&format!("{path}.orientation"), shape.orientation).err());
     }
-    let mass = match body.kind {
-        BodyKind::Dynamic => mass_properties(body).map_err(|e| SceneError::new(at(e.key), e.problem).hint(e.hint))?,
-        _ => MassProperties { mass: 1.0, center: DVec3::ZERO, moments: DVec3::ONE, axes: DQuat::IDENTITY },
-    };
-    let pose = Pose {
-        position: bounded(&at("position"), body.position.into(), FARTHEST, "m")?,
-        orientation: quaternion(&at("orientation"), body.orientation)?,
-    };
-    let twist = Twist {
-        linear: bounded(&at("velocity"), body.velocity.into(), FASTEST, "m/s")?,
-        angular: bounded(&at("angular_velocity"), body.angular_velocity.into(), FASTEST, "rad/s")?,
-    };
+    let wrong_mass = |e: MassError| SceneError::new(at(e.key), e.problem).hint(e.hint);
+    let is_dynamic = body.kind == BodyKind::Dynamic;
+    let mut mass = MassProperties { mass: 1.0, center: DVec3::ZERO, moments: DVec3::ONE, axes: DQuat::IDENTITY };
+    let are_sound = problems.len() == before_shapes;
+    let wrong_masses = if is_dynamic { wrong_masses(body) } else { Vec::new() };
+    match wrong_masses.is_empty() && are_sound && is_dynamic {
+        true => match mass_properties(body) {
+            Ok(of_body) => mass = of_body,
+            Err(e) => problems.push(wrong_mass(e)),
+        },
+        false => problems.extend(wrong_masses.into_iter().map(wrong_mass)),
+    }
+    let mut take = |checked: Checked<DVec3>| checked.map_err(|e| problems.push(e)).unwrap_or_default();
+    let position = take(bounded(&at("position"), body.position.into(), FARTHEST, "m"));
+    let linear = take(bounded(&at("velocity"), body.velocity.into(), FASTEST, "m/s"));
+    let angular = take(bounded(&at("angular_velocity"), body.angular_velocity.into(), FASTEST, "rad/s"));
+    let orientation =
+        quaternion(&at("orientation"), body.orientation).map_err(|e| problems.push(e)).unwrap_or_default();
+    let (pose, twist) = (Pose { position, orientation }, Twist { linear, angular });
     if body.kind == BodyKind::Static && twist != Twist::default() {
-        return Err(SceneError::new(at("velocity"), "a static body does not move").hint("make it kinematic"));
+        let problem = SceneError::new(at("velocity"), "a static body does not move");
+        problems.push(problem.hint("make it kinematic"));
+    }
+    let numbers = [
+        ("gravity_scale", body.gravity_scale, None),
+        ("linear_damping", body.linear_damping, DAMPING_UNIT),
+        ("angular_damping", body.angular_damping, DAMPING_UNIT),
+    ];
+    problems.extend(numbers.into_iter().filter_map(|(key, value, unit)| scalar(&at(key), value, unit).err()));
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let (colliders, warnings) = collide::shape::compile(body, &mass);
     let mut state = BodyState {
@@ -122,9 +116,9 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
         lag: 0.0,
         at_rest: 0.0,
         asleep: false,
-        gravity_scale: scalar(&at("gravity_scale"), body.gravity_scale, None)?,
-        linear_damping: scalar(&at("linear_damping"), body.linear_damping, DAMPING_UNIT)?,
-        angular_damping: scalar(&at("angular_damping"), body.angular_damping, DAMPING_UNIT)?,
+        gravity_scale: body.gravity_scale,
+        linear_damping: body.linear_damping,
+        angular_damping: body.angular_damping,
         force: DVec3::ZERO,
         torque: DVec3::ZERO,
         pushed: None,
@@ -138,12 +132,21 @@ fn body_state(body: &Body, path: &str) -> Checked<BodyState> {
 }
 
 impl World {
-    pub(crate) fn insert_body(&mut self, body: &Body, path: &str, namer: &mut Namer) -> Checked<BodyId> {
-        let state = body_state(body, path)?;
-        if !body.name.is_empty() && namer.bodies.contains_key(&body.name) {
-            return Err(SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name))
-                .hint("give every body a name of its own, or none"));
-        }
+    /// Adds a body, or tells all that is wrong with it.
+    pub(crate) fn insert_body(
+        &mut self,
+        body: &Body,
+        path: &str,
+        namer: &mut Namer,
+    ) -> Result<BodyId, Vec<SceneError>> {
+        let taken = (!body.name.is_empty() && namer.bodies.contains_key(&body.name)).then(|| {
+            SceneError::new(format!("{path}.name"), format!("\"{}\" is taken by another body", body.name))
+                .hint("give every body a name of its own, or none")
+        });
+        let state = match (body_state(body, path), taken) {
+            (Ok(state), None) => state,
+            (state, taken) => return Err(taken.into_iter().chain(state.err().into_iter().flatten()).collect()),
+        };
         let id = self.bodies.insert(state);
         let name = named(&body.name, "body", id);
         if let Some(b) = self.bodies.get_mut(id) {
@@ -331,7 +334,7 @@ impl World {
     /// Adds a body.
     pub fn add_body(&mut self, body: &Body) -> Checked<BodyId> {
         let mut namer = self.namer();
-        let id = self.insert_body(body, "body", &mut namer)?;
+        let id = self.insert_body(body, "body", &mut namer).map_err(first)?;
         self.wake_all();
         Ok(id)
     }
@@ -449,7 +452,8 @@ impl World {
         let mut new = body_state(
             &Body { position: [0.0; 3], velocity: [0.0; 3], angular_velocity: [0.0; 3], ..body.clone() },
             "body",
-        )?;
+        )
+        .map_err(first)?;
         new.name.clone_from(&old.name);
         let (pose, twist) = (old.pose(), old.twist());
         new.set_pose(pose);
@@ -525,9 +529,8 @@ impl World {
 
     /// A body to be changed, awake.
     fn body_mut(&mut self, id: BodyId) -> Checked<&mut BodyState> {
-        let body = self.bodies.get_mut(id).ok_or_else(|| gone("body"))?;
-        body.wake();
-        Ok(body)
+        self.wake(id);
+        self.bodies.get_mut(id).ok_or_else(|| gone("body"))
     }
 
     /// Puts a body somewhere else. The joints of its mechanism are closed again before the next step, which moves other bodies too.
@@ -580,7 +583,7 @@ impl World {
 
     /// Pushes a body with a force (N) at a world point, during the next step.
     pub fn apply_force(&mut self, id: BodyId, force: DVec3, at: DVec3) -> Checked<()> {
-        let force = bounded("force", force, 1e15, "N")?;
+        let force = bounded("force", force, STRONGEST, "N")?;
         let at = bounded("at", at, FARTHEST, "m")?;
         let body = self.body_mut(id)?;
         body.force += force;
@@ -590,21 +593,21 @@ impl World {
 
     /// Pushes a body with a force (N) at its centre of mass, during the next step.
     pub fn apply_central_force(&mut self, id: BodyId, force: DVec3) -> Checked<()> {
-        let force = bounded("force", force, 1e15, "N")?;
+        let force = bounded("force", force, STRONGEST, "N")?;
         self.body_mut(id)?.force += force;
         Ok(())
     }
 
     /// Turns a body with a torque (N m), during the next step.
     pub fn apply_torque(&mut self, id: BodyId, torque: DVec3) -> Checked<()> {
-        let torque = bounded("torque", torque, 1e15, "N m")?;
+        let torque = bounded("torque", torque, STRONGEST, "N m")?;
         self.body_mut(id)?.torque += torque;
         Ok(())
     }
 
     /// Strikes a body with an impulse (N s) at a world point; its mechanism feels it when the next step begins.
     pub fn apply_impulse(&mut self, id: BodyId, impulse: DVec3, at: DVec3) -> Checked<()> {
-        let impulse = bounded("impulse", impulse, 1e15, "N s")?;
+        let impulse = bounded("impulse", impulse, STRONGEST, "N s")?;
         let at = bounded("at", at, FARTHEST, "m")?;
         let body = self.body_mut(id)?;
         if body.is_dynamic() {
@@ -619,7 +622,7 @@ impl World {
 
     /// Strikes a body with an angular impulse (N m s).
     pub fn apply_angular_impulse(&mut self, id: BodyId, impulse: DVec3) -> Checked<()> {
-        let impulse = bounded("impulse", impulse, 1e15, "N m s")?;
+        let impulse = bounded("impulse", impulse, STRONGEST, "N m s")?;
         let body = self.body_mut(id)?;
         if body.is_dynamic() {
             body.w = bounded("impulse", body.w + angular_response(body, impulse), FASTEST, "rad/s")?;
@@ -716,6 +719,11 @@ fn angular_response(body: &BodyState, torque: DVec3) -> DVec3 {
     body.q * ((body.q.inverse() * torque) / body.mass.moments)
 }
 
+/// The first of all that is wrong, for calls that tell of one.
+fn first(problems: Vec<SceneError>) -> SceneError {
+    problems.into_iter().next().unwrap_or_else(|| SceneError::new("body", "cannot be added"))
+}
+
 fn gone(what: &str) -> SceneError {
     SceneError::new(what, format!("this {what} is no longer in the world"))
 }
@@ -727,39 +735,6 @@ fn rebase(from: &MassProperties, to: &MassProperties, anchor: &mut DVec3, frame:
     let turned = to.axes.inverse() * from.axes;
     *frame = DMat3::from_quat(turned) * *frame;
     *turn = (turned * *turn).normalize();
-}
-
-/// A list of names that can still be read.
-fn all_of<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
-    const MOST: usize = 8;
-    let count = names.len();
-    let mut shown: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
-    shown.sort();
-    shown.truncate(MOST);
-    let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
-    format!("there are {}{more}, and \"{WORLD}\"", shown.join(", "))
-}
-
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Option<String> {
-    let distance = |other: &str| {
-        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for i in 0..a.len() {
-            let mut corner = row[0];
-            row[0] = i + 1;
-            for j in 0..b.len() {
-                let change = corner + usize::from(a[i] != b[j]);
-                corner = row[j + 1];
-                row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-            }
-        }
-        row[b.len()]
-    };
-    let mut close: Vec<(usize, &String)> = known.filter(|k| k.len() < 200).map(|k| (distance(k), k)).collect();
-    close.sort();
-    // a name of which nothing is left is another name
-    let like = |c: &&(usize, &String)| c.0 <= 1 + name.len() / 4 && c.0 < name.chars().count();
-    close.first().filter(like).map(|c| c.1.clone())
 }
 
 impl JointModel {

@@ -1,5 +1,7 @@
 //! What is said when something is wrong: where, what with which number, and what to try.
 
+use crate::body::BodyState;
+use glam::DVec3;
 use std::fmt;
 
 /// One thing wrong in a scene or in a call that changes a world.
@@ -86,11 +88,29 @@ pub enum StepError {
         /// What stood in the way, and what to try.
         problem: String,
     },
-    /// The state is no longer finite, beginning with this body.
+    /// The state would no longer be finite, beginning with this body.
     NotFinite {
         /// The body, by name.
         body: String,
+        /// Its centre of mass before the step, m.
+        position: DVec3,
+        /// How fast that moved, m/s.
+        speed: f64,
+        /// How fast the body turned, rad/s.
+        spin: f64,
     },
+}
+
+impl StepError {
+    /// That a body would leave the range of numbers, with what is known of it before the step.
+    pub(crate) fn not_finite(body: &BodyState) -> StepError {
+        StepError::NotFinite {
+            body: body.name.to_string(),
+            position: body.x,
+            speed: body.v.length(),
+            spin: body.w.length(),
+        }
+    }
 }
 
 impl fmt::Display for StepError {
@@ -103,9 +123,16 @@ impl fmt::Display for StepError {
                 figure(*gap)
             ),
             StepError::Events { time, problem } => write!(f, "at {} s {problem}", figure(*time)),
-            StepError::NotFinite { body } => write!(
+            StepError::NotFinite { body, position: at, speed, spin } => write!(
                 f,
-                "body \"{body}\" would leave the range of numbers (check forces and velocities applied to it)"
+                "body \"{body}\" would leave the range of numbers in this step; before it, it was at ({}, {}, {}) m with {} m/s and {} rad/s \
+                 (if that is more than was meant, look at earlier steps; otherwise try a smaller step, and look at the masses, springs, \
+                 motors and forces of this body and of what it is joined to and touches)",
+                figure(at.x),
+                figure(at.y),
+                figure(at.z),
+                figure(*speed),
+                figure(*spin)
             ),
         }
     }
@@ -130,6 +157,37 @@ pub(crate) fn figure(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::scene::{Body, Geometry, Scene};
+    use crate::{Scratch, StepParams, World, step};
+    use glam::DVec3;
+
+    /// Symptom: a body that leaves the range of numbers was said to do so by forces, whatever the cause.
+    #[test]
+    fn a_body_that_leaves_the_range_of_numbers_is_told_with_what_is_known() {
+        let mut scene = Scene::new("far");
+        scene.body(
+            Body::new("comet")
+                .at([3.0, 4.0, 5.0])
+                .moving([0.0; 3], [0.0, 0.0, 2.0])
+                .shape(Geometry::Sphere { radius: 1.0 }),
+        );
+        for fast in [0.25, 1e300] {
+            let mut world = World::build(&scene).unwrap();
+            if let Some(body) = world.bodies.at_mut(0) {
+                (body.v, body.force) = (DVec3::X * fast, DVec3::X * f64::MAX);
+                body.mass.mass = 1e-3;
+            }
+            let before = world.state_hash();
+            let error = step(&mut world, &mut Scratch::default(), &StepParams::new(0.01)).unwrap_err();
+            let speed = super::figure(fast);
+            let known = format!(
+                "body \"comet\" would leave the range of numbers in this step; before it, it was at (3, 4, 5) m with {speed} m/s and 2 rad/s"
+            );
+            assert!(error.to_string().starts_with(&known), "{error}");
+            assert_eq!(world.state_hash(), before);
+        }
+    }
+
     #[test]
     fn figures_are_short() {
         let figures = [2.0, 0.25, 1.0 / 3.0, 12345.6, 9.99999, 1e-3, 1.5e-9, -4.0].map(super::figure);

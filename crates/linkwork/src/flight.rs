@@ -13,7 +13,7 @@ pub(crate) fn check_free_bodies(world: &World, free: &[u32]) -> Result<(), StepE
         let (force, torque) = (force + body.force, torque + body.torque);
         let fits = (force / body.mass.mass).is_finite() && (torque / body.mass.moments).is_finite();
         if !fits {
-            return Err(StepError::NotFinite { body: body.name.to_string() });
+            return Err(StepError::not_finite(body));
         }
     }
     Ok(())

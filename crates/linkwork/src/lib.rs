@@ -47,6 +47,8 @@ mod edit;
 mod observe;
 pub use observe::{Assembly, Census, CoordinateReading, Energy, Momentum, Reaction};
 
+mod names;
+mod range;
 mod report;
 pub use report::{Cause, JointError, LeftToDirect, Stages, StepKind, StepKinds, StepReport, Warning};
 
@@ -68,7 +70,7 @@ mod parallel;
 pub use contact::{Contact, ContactEvent, collision, lcp};
 
 mod collide;
-pub use collide::{DeepOverlap, Hit, QueryFilter, TimeOfImpact};
+pub use collide::{DeepOverlap, Hit, QueryFilter, SensorEvent, TimeOfImpact};
 
 mod math;
 pub use math::{Pose, Twist, Wrench};

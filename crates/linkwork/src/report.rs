@@ -357,30 +357,40 @@ impl StepReport {
 impl StepReport {
     /// Adds what contacts did.
     pub(crate) fn add_contacts(&mut self, world: &World, contact: &ContactReport) {
-        // parts of a step look at the same contacts again
-        self.contacts = self.contacts.max(contact.contacts);
+        self.contacts += contact.contacts;
         self.contact_residual = self.contact_residual.max(contact.residual);
         self.contact_iterations += f64::from(contact.iterations);
         self.penetration_m = self.penetration_m.max(contact.penetration);
         if let Some((a, b)) = contact.jammed
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
-            self.warnings.push(Warning::Jam { a, b });
+            self.warn(Warning::Jam { a, b });
         }
         if let Some((a, b, residual)) = contact.unsolved
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
-            self.warnings.push(Warning::Unsolved { a, b, residual });
+            self.warn(Warning::Unsolved { a, b, residual });
         }
         if let Some((a, b)) = contact.refused
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
-            self.warnings.push(Warning::Refused { a, b });
+            self.warn(Warning::Refused { a, b });
         }
         if let Some((a, b)) = contact.rolls_freely
             && let (Some(a), Some(b)) = (world.body_at(a as usize), world.body_at(b as usize))
         {
-            self.warnings.push(Warning::RollsFreely { a, b });
+            self.warn(Warning::RollsFreely { a, b });
+        }
+    }
+
+    /// Adds a warning; parts of a step may find the same again.
+    fn warn(&mut self, warning: Warning) {
+        let same = |known: &Warning| match (known, &warning) {
+            (Warning::Unsolved { a, b, .. }, Warning::Unsolved { a: c, b: d, .. }) => (a, b) == (c, d),
+            (known, warning) => known == warning,
+        };
+        if !self.warnings.iter().any(same) {
+            self.warnings.push(warning);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! or struck by the user, or comes within reach of something that moves.
 
 use crate::handle::BodyId;
+use crate::joint::JointState;
 use crate::math::max_abs;
 use crate::world::World;
 use glam::DVec3;
@@ -15,15 +16,47 @@ const REST_SPEED: f64 = 1e-3;
 const REST_TIME: f64 = 0.5;
 
 impl World {
-    /// Whether a body sleeps. Only with [`crate::StepParams::sleeping`].
+    /// Whether a body sleeps. Only with [`crate::StepParams::sleeping`]. What is pushed or changed is awake at once, and so is what it is joined
+    /// to and touches; what comes within reach of something that moves wakes in the next step.
     pub fn is_asleep(&self, id: BodyId) -> bool {
         self.bodies.get(id).is_some_and(|b| b.asleep)
     }
 
-    /// Wakes a body, and with it what it is joined to and touches.
+    /// Wakes a body, and with it at once what it is joined to and touches.
     pub fn wake(&mut self, id: BodyId) {
+        if self.is_asleep(id) {
+            self.wake_with_neighbours(id);
+        }
         if let Some(body) = self.bodies.get_mut(id) {
             body.wake();
+        }
+    }
+
+    /// Wakes a sleeper and, from one to the next, the sleepers that joints and contacts connect it with: all that would wake with it in the next
+    /// step, so that [`World::is_asleep`] is right before it.
+    fn wake_with_neighbours(&mut self, id: BodyId) {
+        let mut beside: Vec<Vec<u32>> = vec![Vec::new(); self.bodies.slots()];
+        let mut connect = |a: u32, b: u32| {
+            beside[a as usize].push(b);
+            beside[b as usize].push(a);
+        };
+        let ends = |joint: &JointState| [joint.a, joint.b].into_iter().flatten().map(|id| id.slot() as u32);
+        for (_, joint) in self.joints.iter() {
+            let coupled = joint.coupling.iter().flat_map(|coupling| &coupling.terms);
+            let coupled = coupled.filter_map(|term| self.joints.get(term.joint)).flat_map(ends);
+            let bodies: Vec<u32> = ends(joint).chain(coupled).collect();
+            bodies.windows(2).for_each(|pair| connect(pair[0], pair[1]));
+        }
+        for manifold in self.collisions.manifolds.iter() {
+            connect(manifold.a, manifold.b);
+        }
+        let mut waking = vec![id.slot() as u32];
+        while let Some(slot) = waking.pop() {
+            // what does not sleep, as what forces do not move, hands nothing on
+            if let Some(body) = self.bodies.at_mut(slot as usize).filter(|b| b.asleep) {
+                body.wake();
+                waking.append(&mut beside[slot as usize]);
+            }
         }
     }
 

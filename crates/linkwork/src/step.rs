@@ -45,6 +45,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     let before = world.reassemble_if_posed(scratch)?;
     if params.stepper == Stepper::Events {
         return events::advance(world, scratch, params).inspect_err(|_| {
+            world.collisions.stop_watching();
             if let Some(before) = &before {
                 world.restore(before);
             }
@@ -53,6 +54,7 @@ pub fn step(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Re
     let many = world.bodies.slots() > MANY;
     on_a_thread(many, || advance_with_particles(world, scratch, params)).inspect_err(|_| {
         world.collisions.forget();
+        world.collisions.stop_watching();
         world.resting = Default::default();
         if let Some(before) = &before {
             world.restore(before);
@@ -230,9 +232,8 @@ impl Round<'_> {
                 mechanism.check_finite(world)?;
             }
         }
-        if let Some(slot) = contacts.not_finite(late) {
-            let name = world.bodies.at(slot as usize).map_or("?", |b| &*b.name);
-            return Err(StepError::NotFinite { body: name.to_string() });
+        if let Some(body) = contacts.not_finite(late).and_then(|slot| world.bodies.at(slot as usize)) {
+            return Err(StepError::not_finite(body));
         }
 
         // 3 the world takes the new state
@@ -265,13 +266,18 @@ impl Round<'_> {
         let mut halves = || {
             // the first part of a step finds everything moved, or waiting where it did not before
             let before = (self.halvings > 0).then_some(&*active);
+            // both halves look at the same contacts: those where there are most of them count
+            let (own, mut most) = (report.contacts, 0);
             for (elapsed, moved) in [(self.elapsed, before), (self.elapsed + 0.5 * h, Some(&*late))] {
                 place_kinematic_bodies(world, self.driven, elapsed);
                 let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
                 parts[0].0.clone_from(late);
+                report.contacts = 0;
                 let part = Part { moved, driven: self.driven };
                 half.run(world, scratch, parts, Some(part), 0.5 * h, report)?;
+                most = most.max(report.contacts);
             }
+            report.contacts = own + most;
             Ok(())
         };
         let outcome = halves();

@@ -1,12 +1,12 @@
 //! The running world: it owns the stores; the algorithm is in [`step`](crate::step()).
 
 use crate::body::{Accelerations, BodyState};
-use crate::collide::Collisions;
+use crate::collide::{Collisions, Sensed};
 use crate::contact::{Resting, Touch};
-use crate::edit::Namer;
 use crate::error::{BuildError, SceneError, StepError, figure};
 use crate::handle::{Arena, BodyId, JointId, kinds};
 use crate::joint::{JointState, SystemChoice};
+use crate::names::Namer;
 use crate::observe::Assembly;
 use crate::particle::couple::SystemState;
 use crate::scene::Scene;
@@ -41,6 +41,9 @@ pub struct World {
     /// What pushed in the step before the last and in the last, and the length of that.
     pub(crate) touched: Vec<Touch>,
     pub(crate) touching: Vec<Touch>,
+    /// What overlapped sensors in the step before the last and in the last, in order.
+    pub(crate) sensed: Vec<Sensed>,
+    pub(crate) sensing: Vec<Sensed>,
     /// Systems of particles.
     pub(crate) particles: Vec<SystemState>,
 }
@@ -67,6 +70,7 @@ pub struct Snapshot {
     collisions: Collisions,
     resting: Resting,
     touches: (Vec<Touch>, Vec<Touch>),
+    sensed: (Vec<Sensed>, Vec<Sensed>),
     graph_version: u64,
     particles: Vec<SystemState>,
 }
@@ -89,6 +93,8 @@ impl World {
             resting: Resting::default(),
             touched: Vec::new(),
             touching: Vec::new(),
+            sensed: Vec::new(),
+            sensing: Vec::new(),
             particles: Vec::new(),
         };
         world.set_gravity(gravity)?;
@@ -110,9 +116,9 @@ impl World {
         }
         let mut namer = Namer::default();
         for (i, body) in scene.bodies.iter().enumerate() {
-            if let Err(problem) = world.insert_body(body, &format!("bodies[{i}]"), &mut namer) {
+            if let Err(found) = world.insert_body(body, &format!("bodies[{i}]"), &mut namer) {
                 namer.spoil_body(&body.name);
-                problems.push(problem);
+                problems.extend(found);
             }
         }
         world.insert_joints(&scene.joints, &mut namer, &mut problems);
@@ -148,6 +154,7 @@ impl World {
             collisions: self.collisions.clone(),
             resting: self.resting.clone(),
             touches: (self.touched.clone(), self.touching.clone()),
+            sensed: (self.sensed.clone(), self.sensing.clone()),
             graph_version: self.graph_version,
             particles: self.particles.clone(),
         }
@@ -166,6 +173,7 @@ impl World {
         (self.bodies, self.joints) = (snapshot.bodies, snapshot.joints);
         (self.collisions, self.resting) = (snapshot.collisions, snapshot.resting);
         (self.touched, self.touching) = snapshot.touches;
+        (self.sensed, self.sensing) = snapshot.sensed;
         (self.time, self.posed, self.disturbed) = (snapshot.time, snapshot.posed, snapshot.disturbed);
     }
 
@@ -182,6 +190,7 @@ impl World {
             collisions,
             resting,
             touches,
+            sensed,
             graph_version,
             particles,
         } = snapshot.clone();
@@ -189,6 +198,7 @@ impl World {
         (self.bodies, self.joints) = (bodies, joints);
         (self.collides, self.collisions, self.resting) = (collides, collisions, resting);
         (self.touched, self.touching) = touches;
+        (self.sensed, self.sensing) = sensed;
         (self.gravity, self.time, self.posed, self.disturbed) = (gravity, time, posed, disturbed);
         self.graph_version += 1;
         // what was chosen for the graph of then is chosen for the same graph now

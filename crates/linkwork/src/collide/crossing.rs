@@ -4,7 +4,7 @@
 //! any more, if it is the front of a terrain, or pushes it out on the other side, if it is thin. So the largest ball about the middle of a
 //! shape is followed from where it was to where it will be: it must not pass.
 
-use super::query::{ray, ray_mesh};
+use super::ray::{ray, ray_mesh};
 use super::shape::{Collider, Form};
 use super::{Collisions, Manifold};
 use crate::math::Placed;

@@ -1,8 +1,11 @@
 //! The narrow phase of a step: pairs that may be within reach are looked at, and points keep the impulses of the step before.
 
+use super::apart::apart;
 use super::convex::Workspace;
 use super::narrow::{self, PairMemory, Touches};
-use super::{Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, SensorTouch, near};
+use super::sensors::{Near, Watch};
+use super::{Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, near};
+use crate::math::Placed;
 use crate::parallel::{for_each, threads};
 use glam::DQuat;
 
@@ -29,8 +32,8 @@ impl Collisions {
                 false => pair.count > 0 && pair.is_still(path, reach),
             }
         };
-        // fewer if a pair that touched is no more; pairs with sensors that are no more leave nothing that is counted
-        self.sensors.is_empty() && self.pairs.iter().all(as_before) && touching == self.manifolds.len()
+        // fewer if a pair that touched is no more
+        self.pairs.iter().all(as_before) && touching == self.manifolds.len()
     }
 
     /// What tells whether pairs of a collider must be looked at.
@@ -52,8 +55,7 @@ impl Collisions {
         }
         std::mem::swap(&mut self.manifolds, &mut self.old);
         self.manifolds.clear();
-        self.sensors.clear();
-        let Collisions { pairs, entries, old, manifolds, sensors, finders, progress, .. } = self;
+        let Collisions { pairs, entries, old, manifolds, watch, finders, progress, .. } = self;
         let looks = Looks { entries, progress, old, bodies, h, part: false };
         finders.iter_mut().for_each(Finder::clear);
         if finders.is_empty() {
@@ -62,15 +64,16 @@ impl Collisions {
         std::mem::swap(manifolds, &mut finders[0].manifolds);
         let (parts, size) = looks.look_at_all(pairs, finders);
         std::mem::swap(manifolds, &mut finders[0].manifolds);
-        finders[..parts].iter().for_each(|finder| sensors.extend_from_slice(&finder.sensors));
+        for finder in &finders[..parts] {
+            watch.found.extend_from_slice(&finder.watch.found);
+            watch.near.extend_from_slice(&finder.watch.near);
+        }
         if parts > 1 {
             put_together(manifolds, pairs.chunks_mut(size).zip(finders).skip(1), |_| true);
         }
         // while everything stands still this one is not used, and must not grow after that
         old.clear();
         old.make_room(manifolds.len());
-        sensors.sort_unstable();
-        sensors.dedup();
     }
 
     /// Finds what touches what does not wait, in a part of a step; these contacts come after all others.
@@ -191,7 +194,7 @@ struct Looks<'a> {
 #[derive(Clone, Default)]
 pub(super) struct Finder {
     manifolds: Manifolds,
-    sensors: Vec<SensorTouch>,
+    watch: Watch,
     touches: Touches,
     work: Workspace,
 }
@@ -199,7 +202,7 @@ pub(super) struct Finder {
 impl Finder {
     fn clear(&mut self) {
         self.manifolds.clear();
-        self.sensors.clear();
+        self.watch.clear();
     }
 }
 
@@ -224,11 +227,11 @@ impl Looks<'_> {
     /// Looks at pairs that may be within reach; their manifolds are counted from the first of this part.
     fn look_at(&self, pairs: &mut [Pair], finder: &mut Finder) {
         let Looks { entries, progress, old, bodies, h, part } = *self;
-        let Finder { manifolds, sensors, touches, work } = finder;
+        let Finder { manifolds, watch, touches, work } = finder;
         for pair in pairs.iter_mut().filter(|pair| !part || takes_part(progress, pair)) {
             let (a, b) = (&progress[pair.a as usize], &progress[pair.b as usize]);
             let path = a.path + b.path;
-            let reach = if pair.sensor { 0.0 } else { a.reach + b.reach };
+            let reach = a.reach + b.reach;
             let before = pair.first as usize..(pair.first + pair.count) as usize;
             (pair.first, pair.count) = (manifolds.len() as u32, 0);
             if pair.until > path + reach {
@@ -250,6 +253,22 @@ impl Looks<'_> {
             let (ea, eb) = (&entries[pair.a as usize], &entries[pair.b as usize]);
             let (ca, cb) = (&ea.collider, &eb.collider);
             let (a_here, b_here) = ((&ca.form, &ea.place), (&cb.form, &eb.place));
+            if pair.sensor {
+                let found = apart(a_here, b_here, reach, work, touches);
+                pair.until = path + found.separation;
+                let from = [body_a, body_b].map(|body| Placed::new(body.x, body.q));
+                let near = match ca.sensor {
+                    true => Near { colliders: (pair.a, pair.b), from, separation: found.separation },
+                    false => {
+                        Near { colliders: (pair.b, pair.a), from: [from[1], from[0]], separation: found.separation }
+                    }
+                };
+                match found.overlapping {
+                    true => watch.found.push(near.colliders),
+                    false => watch.near.push(near),
+                }
+                continue;
+            }
             let mut none = PairMemory::default();
             let memory = match narrow::asks_for_memory(a_here, b_here) {
                 true => pair.memory.get_or_insert_default(),
@@ -259,17 +278,6 @@ impl Looks<'_> {
             pair.until = path + separation;
             // without a separation it is looked at anew
             (pair.path, pair.reach) = (if separation.is_nan() { f64::NAN } else { path }, reach);
-            if pair.sensor {
-                if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
-                    sensors.push(SensorTouch {
-                        body_a: ea.slot(),
-                        shape_a: ca.shape,
-                        body_b: eb.slot(),
-                        shape_b: cb.shape,
-                    });
-                }
-                continue;
-            }
             let near = near(ca, cb);
             // that of a pair stays the same as long as there is the pair
             let material = known.first().map_or_else(|| ca.material.with(&cb.material), |m| m.material);

@@ -14,6 +14,7 @@
 //! *Path.* Every collider counts the path its points have travelled at most. A pair whose separation was s is not
 //! looked at again while the path since is less than s minus its reach.
 
+mod apart;
 mod boxes;
 mod broad;
 pub(crate) mod check;
@@ -29,12 +30,16 @@ pub(crate) mod narrow;
 pub(crate) mod parry;
 pub(crate) mod point;
 mod query;
+mod ray;
+mod sensors;
 pub(crate) mod shape;
 
 #[cfg(test)]
 mod tests;
 
 pub use query::{DeepOverlap, Hit, QueryFilter, TimeOfImpact};
+pub(crate) use sensors::Sensed;
+pub use sensors::SensorEvent;
 
 use crate::handle::BodyId;
 use crate::joint::Motion;
@@ -50,6 +55,7 @@ pub(crate) use manifolds::{ContactPoint, Manifold, Manifolds};
 pub(crate) use narrow::Touches;
 use narrow::{PairMemory, Place};
 use parry::Bounds;
+use sensors::Watch;
 use shape::Collider;
 use std::sync::{Arc, OnceLock};
 
@@ -67,15 +73,6 @@ pub(crate) struct PlacedBody {
     pub gain: f64,
     /// Whether it stands where it is while others take smaller steps: it has taken its own, or does not move by itself.
     pub waits: bool,
-}
-
-/// A sensor and what overlaps it: slots of the bodies, shapes by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SensorTouch {
-    pub body_a: u32,
-    pub shape_a: u32,
-    pub body_b: u32,
-    pub shape_b: u32,
 }
 
 /// A collider in the world. What a look at a pair asks for comes first.
@@ -190,8 +187,7 @@ impl Track {
 pub(crate) struct Collisions {
     /// Contacts within reach, ordered by pair.
     pub manifolds: Manifolds,
-    /// Sensors that overlap something, ordered.
-    pub sensors: Vec<SensorTouch>,
+    watch: Watch,
     entries: Vec<Entry>,
     /// By slot, and one more: the first collider.
     first_entry: Vec<u32>,
@@ -352,6 +348,11 @@ impl Collisions {
 
     /// Moves the colliders to where their bodies are (by slot) and finds what touches within the reach of a step of h.
     pub fn update(&mut self, bodies: &[PlacedBody], h: f64, gravity: f64) {
+        // between events of one step sensors are told of what came by on the way here
+        match std::mem::replace(&mut self.watch.on, true) {
+            true => self.follow_to_sensors(|slot| bodies.get(slot).map(|b| Placed::new(b.x, b.q))),
+            false => self.watch.clear(),
+        }
         self.follow(bodies, h, gravity, true);
         self.find_pairs();
         self.find_contacts(bodies, h);
@@ -359,7 +360,7 @@ impl Collisions {
 
     /// The same for a part of a step of `h`: contacts of what does not wait are found anew and added to the others, until
     /// [`Collisions::end_parts`]. `stale` are the slots of bodies that may have moved since the last look, or wait now and did not
-    /// before; all of them if `None`. Sensors stay as they were where the step began.
+    /// before; all of them if `None`. Sensors look on the whole way at the end of the step.
     pub fn update_part(&mut self, bodies: &[PlacedBody], stale: Option<&[u32]>, h: f64, gravity: f64) {
         match stale {
             None => self.follow(bodies, h, gravity, false),

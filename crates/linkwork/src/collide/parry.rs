@@ -4,7 +4,6 @@
 //! manifolds are not used: it keeps them for up to 1 mm and 1°, and does not filter them by distance.
 
 use super::core::Core;
-use super::shape::Form;
 use glam::{DMat3, DQuat, DVec3};
 use parry3d_f64::bounding_volume::Aabb;
 use parry3d_f64::math::{Pose, Vector};
@@ -148,31 +147,25 @@ impl BoxTree {
     pub fn visit(&self, bounds: &Bounds, found: impl FnMut(u32)) {
         self.tree.intersect_aabb(&aabb(bounds)).for_each(found);
     }
-}
 
-/// Distance along a ray and outward normal for the forms that parry knows; its cylinders and cones lie along y.
-pub(crate) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
-    use parry3d_f64::query::{Ray, RayCast};
-    use parry3d_f64::shape::{Ball, Capsule, Cone, Cuboid, Cylinder};
-    let upright = |v: DVec3| DVec3::new(v.x, v.z, -v.y);
-    let back = |v: DVec3| DVec3::new(v.x, -v.z, v.y);
-    let straight = Ray::new(from, along);
-    let turned = Ray::new(upright(from), upright(along));
-    let hit = match form {
-        Form::Sphere { radius } => Ball::new(*radius).cast_local_ray_and_get_normal(&straight, farthest, true),
-        Form::Box { half } => Cuboid::new(*half).cast_local_ray_and_get_normal(&straight, farthest, true),
-        Form::Capsule { half, radius } => {
-            Capsule::new_z(*half, *radius).cast_local_ray_and_get_normal(&straight, farthest, true)
-        }
-        Form::Cylinder { half, radius } => {
-            Cylinder::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true)
-        }
-        Form::Cone { half, radius } => Cone::new(*half, *radius).cast_local_ray_and_get_normal(&turned, farthest, true),
-        Form::Hull(_) | Form::Mesh(_) | Form::Plane => None,
-    }?;
-    let lies = matches!(form, Form::Cylinder { .. } | Form::Cone { .. });
-    let normal = if lies { back(hit.normal) } else { hit.normal };
-    // from inside there is no normal: back along the ray
-    let normal = normal.try_normalize().unwrap_or(-along);
-    Some((hit.time_of_impact, normal))
+    /// The same of every box that a ray comes within `margin` of.
+    pub fn visit_along(&self, from: DVec3, along: DVec3, farthest: f64, margin: f64, found: impl FnMut(u32)) {
+        self.tree
+            .leaves(|node| {
+                let bounds = Bounds { low: node.mins(), high: node.maxs() }.grown(margin);
+                let (mut enter, mut leave) = (0.0, farthest);
+                for k in 0..3 {
+                    if along[k] == 0.0 {
+                        if from[k] < bounds.low[k] || from[k] > bounds.high[k] {
+                            return false;
+                        }
+                        continue;
+                    }
+                    let (s, t) = ((bounds.low[k] - from[k]) / along[k], (bounds.high[k] - from[k]) / along[k]);
+                    (enter, leave) = (f64::max(enter, s.min(t)), f64::min(leave, s.max(t)));
+                }
+                enter <= leave
+            })
+            .for_each(found);
+    }
 }

@@ -1,19 +1,22 @@
 //! Questions about where things are: rays, casts, overlaps, nearest points, time of impact. Nothing here changes anything.
 //!
-//! Answers hold for the present poses. Every collider is asked in turn, after a look at the ball around it.
+//! Answers hold for the present poses. Shapes are solid, closed meshes too; open meshes and terrain are surfaces, which are met from both
+//! sides and have no inside. Every collider is asked in turn, after a look at the ball around it.
 
+use super::apart::{Moving, apart, first_touch, inside};
 use super::check;
 use super::convex::{self, AxisHint, Rounded, Workspace};
 use super::core::Core;
-use super::mesh::Mesh;
-use super::narrow::{self, PairMemory, Place, Touches};
-use super::parry::{self, Bounds};
+use super::narrow::{Place, Touches};
+use super::parry::Bounds;
+use super::point;
+use super::ray::ray;
 use super::shape::{Collider, Form, forms};
 use super::{Collisions, PlacedBody};
 use crate::body::BodyState;
 use crate::error::SceneError;
 use crate::handle::BodyId;
-use crate::math::{Placed, Pose, rotation};
+use crate::math::{Placed, Pose};
 use crate::scene::{BodyKind, Geometry, Shape};
 use crate::world::World;
 use glam::{DMat3, DVec3};
@@ -102,7 +105,7 @@ fn place_of(body: &Placed, collider: &Collider) -> Place {
 
 /// A convex geometry of a query.
 fn probe(geometry: &Geometry, pose: &Pose) -> Result<(Form, Place), SceneError> {
-    check::shape("shape", &Shape::new(geometry.clone()), BodyKind::Kinematic)?;
+    check::first_of("shape", &Shape::new(geometry.clone()), BodyKind::Kinematic)?;
     finite("pose.position", pose.position, 1e9)?;
     if !pose.orientation.is_finite() || pose.orientation.length() < 1e-6 {
         return Err(SceneError::new("pose.orientation", "is not a rotation"));
@@ -115,7 +118,8 @@ fn probe(geometry: &Geometry, pose: &Pose) -> Result<(Form, Place), SceneError> 
 }
 
 impl World {
-    /// The first shape that a ray meets within a distance. A ray that starts inside a shape hits it at once.
+    /// The first shape that a ray meets within a distance. A ray that starts inside a solid shape hits it at once,
+    /// with a normal back along the ray; closed meshes are solid, open ones and terrain are met from both sides.
     ///
     /// # Errors
     /// Numbers that are not finite, or a direction of zero length.
@@ -147,7 +151,8 @@ impl World {
         Ok(best)
     }
 
-    /// The first shape that a convex geometry meets when it is moved along a direction, without turning.
+    /// The first shape that a convex geometry meets when it is moved along a direction, without turning. What it overlaps or is
+    /// inside of where it starts is met at once.
     ///
     /// # Errors
     /// As [`World::cast_ray`]; and a geometry that is wrong or not convex.
@@ -163,7 +168,7 @@ impl World {
         let (towards, farthest) = (direction(towards)?, range("farthest", farthest)?);
         let Some(moving) = form.convex() else { return Ok(None) };
         let radius = form.bounds().half().length() + form.bounds().center().length();
-        let mut work = Workspace::default();
+        let (mut work, mut touches) = (Workspace::default(), Touches::default());
         let mut best: Option<Hit> = None;
         self.each(filter, |id, body, collider| {
             let most = best.map_or(farthest, |b| b.distance);
@@ -172,8 +177,14 @@ impl World {
                 return;
             }
             let target = place_of(body, collider);
+            // the inside of a mesh has no triangles
+            let start = matches!(collider.form, Form::Mesh(_))
+                .then(|| apart((&collider.form, &target), (&form, &place), 0.0, &mut work, &mut touches))
+                .filter(|start| start.overlapping)
+                .and_then(|start| start.nearest)
+                .map(|(gap, point, normal)| (0.0, point - normal * (0.5 * gap), normal));
             if let Some((distance, point, normal)) =
-                cast(&collider.form, &target, &moving, &place, towards, most, &mut work)
+                start.or_else(|| cast(&collider.form, &target, &moving, &place, towards, most, &mut work))
                 && best.is_none_or(|b| distance < b.distance)
             {
                 best = Some(Hit { body: id, shape: collider.shape as usize, point, normal, distance });
@@ -213,7 +224,8 @@ impl World {
         found
     }
 
-    /// All shapes that overlap a convex geometry, in the order of bodies and shapes.
+    /// All shapes that overlap a convex geometry, in the order of bodies and shapes. What is inside a closed mesh overlaps it; an open mesh
+    /// and terrain are surfaces, which are overlapped only by what goes through them.
     ///
     /// # Errors
     /// As [`World::cast_shape`].
@@ -233,8 +245,7 @@ impl World {
                 return;
             }
             let (a, b) = ((&collider.form, &target), (&form, &place));
-            narrow::contacts(a, b, 0.0, 0.0, &mut PairMemory::default(), &mut work, &mut touches);
-            if touches.iter().any(|t| t.points.iter().any(|p| p.1 <= 0.0)) {
+            if apart(a, b, 0.0, &mut work, &mut touches).overlapping {
                 found.push((id, collider.shape as usize));
             }
         });
@@ -242,32 +253,28 @@ impl World {
         Ok(found)
     }
 
-    /// The point of all shapes nearest to a point, within a distance. Inside a solid shape the distance is negative.
+    /// The point of all shapes nearest to a point, within a distance. Inside a solid shape, a closed mesh too, the distance is
+    /// negative: minus the depth. Open meshes and terrain have no inside. A concave mesh on a moving body is as many shapes as it has convex
+    /// pieces.
     ///
     /// # Errors
     /// Numbers that are not finite.
     pub fn closest_point(&self, point: DVec3, farthest: f64, filter: &QueryFilter) -> Result<Option<Hit>, SceneError> {
         let point = finite("point", point, 1e9)?;
         let farthest = range("farthest", farthest)?;
-        let (form, place) = (Form::Sphere { radius: 0.0 }, Place { x: point, r: DMat3::IDENTITY });
-        let (mut work, mut touches) = (Workspace::default(), Touches::default());
         let mut best: Option<Hit> = None;
         self.each(filter, |id, body, collider| {
             let reach = best.map_or(farthest, |b| b.distance.max(0.0));
-            let plane = matches!(collider.form, Form::Plane);
-            if !plane && body.x.distance(point) > collider.sweep + reach {
+            if !matches!(collider.form, Form::Plane) && body.x.distance(point) > collider.sweep + reach {
                 return;
             }
-            let target = place_of(body, collider);
-            let (a, b) = ((&collider.form, &target), (&form, &place));
-            narrow::contacts(a, b, reach, 0.0, &mut PairMemory::default(), &mut work, &mut touches);
-            for touch in touches.iter() {
-                for &(_, distance) in &touch.points {
-                    if best.is_none_or(|b| distance < b.distance) {
-                        let (shape, normal) = (collider.shape as usize, touch.normal);
-                        best = Some(Hit { body: id, shape, point: point - normal * distance, normal, distance });
-                    }
-                }
+            let place = place_of(body, collider);
+            if let Some((distance, normal)) = nearest(&collider.form, place.to_local(point), reach)
+                && distance <= reach
+                && best.is_none_or(|b| distance < b.distance)
+            {
+                let (shape, normal) = (collider.shape as usize, place.r * normal);
+                best = Some(Hit { body: id, shape, point: point - normal * distance, normal, distance });
             }
         });
         Ok(best)
@@ -283,11 +290,14 @@ impl World {
         let within = range("within", within)?;
         let (mut work, mut touches) = (Workspace::default(), Touches::default());
         let mut best: Option<TimeOfImpact> = None;
+        let moving = |body: &BodyState, collider| Moving { collider, start: body.placed(), v: body.v, w: body.w };
         for ca in body_a.colliders.iter().filter(|c| !c.sensor) {
             for cb in body_b.colliders.iter().filter(|c| !c.sensor) {
                 let most = best.map_or(within, |b| b.time);
-                let found = advance((body_a, ca), (body_b, cb), most, &mut work, &mut touches);
-                best = found.filter(|f| best.is_none_or(|b| f.time < b.time)).or(best);
+                let found = first_touch(&moving(body_a, ca), &moving(body_b, cb), most, &mut work, &mut touches);
+                if let Some((time, point, normal)) = found.filter(|f| best.is_none_or(|b| f.0 < b.time)) {
+                    best = Some(TimeOfImpact { time, point, normal });
+                }
             }
         }
         Ok(best)
@@ -309,74 +319,15 @@ fn passes(origin: DVec3, towards: DVec3, farthest: f64, center: DVec3, collider:
     matches!(collider.form, Form::Plane) || (origin + towards * s).distance(center) <= collider.sweep * (1.0 + 1e-9)
 }
 
-/// Distance along a ray and outward normal, in the frame of the form.
-pub(super) fn ray(form: &Form, from: DVec3, along: DVec3, farthest: f64) -> Option<(f64, DVec3)> {
-    match form {
-        Form::Plane => match from.z {
-            z if z <= 0.0 => Some((0.0, DVec3::Z)),
-            z => Some((-z / along.z, DVec3::Z)).filter(|h| along.z < 0.0 && h.0 <= farthest),
-        },
-        Form::Mesh(mesh) => ray_mesh(mesh, from, along, farthest, |_| true),
-        Form::Hull(hull) => {
-            // enters the last of the planes that face it, before it leaves the first of the others
-            let (mut enter, mut normal, mut leave) = (0.0, -along, farthest);
-            for f in &hull.faces {
-                let (speed, outside) = (f.normal.dot(along), f.normal.dot(from) - f.offset);
-                if speed.abs() < 1e-300 {
-                    if outside > 0.0 {
-                        return None;
-                    }
-                } else if speed < 0.0 {
-                    if -outside / speed > enter {
-                        (enter, normal) = (-outside / speed, f.normal);
-                    }
-                } else {
-                    leave = f64::min(leave, -outside / speed);
-                }
-            }
-            (enter <= leave).then_some((enter, normal))
-        }
-        _ => parry::ray(form, from, along, farthest),
+/// Signed distance of a point, negative inside a solid, and the outward normal, in the frame of the form; of a surface without inside, towards
+/// the point.
+fn nearest(form: &Form, p: DVec3, reach: f64) -> Option<(f64, DVec3)> {
+    let Form::Mesh(mesh) = form else { return point::distance(form, p, p, reach) };
+    if let Some((depth, _, normal)) = inside(mesh, p) {
+        return Some((-depth, normal));
     }
-}
-
-/// The same of a mesh, of those triangles whose normals are `asked` for.
-pub(super) fn ray_mesh(
-    mesh: &Mesh,
-    from: DVec3,
-    along: DVec3,
-    farthest: f64,
-    asked: impl Fn(DVec3) -> bool,
-) -> Option<(f64, DVec3)> {
-    let to = from + along * farthest;
-    let mut triangles = Vec::new();
-    mesh.near(&Bounds::of([from, to]).grown(1e-9), &mut triangles);
-    let mut best: Option<(f64, DVec3)> = None;
-    for t in triangles {
-        let n = mesh.normals[t as usize];
-        if asked(n)
-            && let Some(distance) = ray_triangle(&mesh.corners(t), from, along)
-            && distance <= best.map_or(farthest, |b| b.0)
-        {
-            best = Some((distance, if n.dot(along) > 0.0 { -n } else { n }));
-        }
-    }
-    best
-}
-
-fn ray_triangle([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64> {
-    let (u, v) = (*b - *a, *c - *a);
-    let p = along.cross(v);
-    let determinant = u.dot(p);
-    if determinant.abs() < 1e-300 {
-        return None;
-    }
-    let w = from - *a;
-    let x = w.dot(p) / determinant;
-    let q = w.cross(u);
-    let y = along.dot(q) / determinant;
-    let distance = v.dot(q) / determinant;
-    (x >= -1e-12 && y >= -1e-12 && x + y <= 1.0 + 1e-12 && distance >= 0.0).then_some(distance)
+    let (distance, on, normal) = mesh.nearest(p, reach)?;
+    Some((distance, (p - on).try_normalize().unwrap_or(normal)))
 }
 
 impl super::Collisions {
@@ -489,52 +440,6 @@ fn cast_convex(
         }
         // a search from scratch: remembered faces are for shapes that have hardly moved
         hint = AxisHint::None;
-    }
-    None
-}
-
-/// Conservative advancement of two turning colliders.
-fn advance(
-    (body_a, ca): (&BodyState, &Collider),
-    (body_b, cb): (&BodyState, &Collider),
-    within: f64,
-    work: &mut Workspace,
-    touches: &mut Touches,
-) -> Option<TimeOfImpact> {
-    let later = |body: &BodyState, c: &Collider, time: f64| {
-        let q = rotation::exp(body.w * time) * body.q;
-        place_of(&Placed::new(body.x + body.v * time, q), c)
-    };
-    let turning = body_a.w.length() * ca.sweep + body_b.w.length() * cb.sweep;
-    let relative = body_b.v - body_a.v;
-    let fastest = relative.length() + turning;
-    let mut time = 0.0;
-    for _ in 0..1000 {
-        let (pa, pb) = (later(body_a, ca, time), later(body_b, cb, time));
-        // far looks are dear on meshes: an eighth of what is left at a time
-        let reach = (fastest * (within - time) / 8.0).max(1e-3);
-        let (a, b) = ((&ca.form, &pa), (&cb.form, &pb));
-        let separation = narrow::contacts(a, b, reach, 0.0, &mut PairMemory::default(), work, touches);
-        let nearest = touches
-            .iter()
-            .flat_map(|t| t.points.iter().map(|p| (p.1, p.0, t.normal)))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
-        let mut speed = fastest;
-        if let Some((gap, point, normal)) = nearest {
-            if gap <= 1e-7 {
-                return Some(TimeOfImpact { time, point, normal });
-            }
-            if touches.iter().count() == 1 && !matches!((&ca.form, &cb.form), (Form::Mesh(_), _) | (_, Form::Mesh(_))) {
-                speed = turning - relative.dot(normal);
-            }
-        }
-        if speed <= 1e-12 {
-            return None;
-        }
-        time += separation.min(reach).max(1e-8) / speed;
-        if time > within {
-            return None;
-        }
     }
     None
 }

@@ -85,16 +85,9 @@ impl World {
         })
     }
 
-    /// What overlaps a sensor: both bodies and the indices of their shapes, one of which is the sensor.
-    pub fn sensor_touches(&self) -> impl Iterator<Item = ((BodyId, usize), (BodyId, usize))> {
-        self.collisions.sensors.iter().filter_map(|t| {
-            let (a, b) = (self.body_at(t.body_a as usize)?, self.body_at(t.body_b as usize)?);
-            Some(((a, t.shape_a as usize), (b, t.shape_b as usize)))
-        })
-    }
-
-    /// Takes note of what pushes after a step.
+    /// Takes note of what pushes and what overlaps sensors, after a step.
     pub(crate) fn note_touching(&mut self) {
+        self.note_sensors();
         std::mem::swap(&mut self.touched, &mut self.touching);
         self.touching.clear();
         for m in self.collisions.manifolds.iter() {

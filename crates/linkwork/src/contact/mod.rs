@@ -163,17 +163,14 @@ enum Attempt {
 }
 
 impl ContactReport {
-    /// Adds what an island did. What an attempt found that was given up is not told.
-    fn add(&mut self, island: &ContactReport, advanced: bool) {
-        self.iterations += island.iterations;
-        if advanced {
-            self.contacts += island.contacts;
-            self.residual = self.residual.max(island.residual);
-            self.penetration = self.penetration.max(island.penetration);
-            self.jammed = self.jammed.or(island.jammed);
-            self.unsolved = self.unsolved.or(island.unsolved);
-            self.refused = self.refused.or(island.refused);
-        }
+    /// Adds what an island did, but its iterations, which count for every attempt.
+    fn add(&mut self, island: &ContactReport) {
+        self.contacts += island.contacts;
+        self.residual = self.residual.max(island.residual);
+        self.penetration = self.penetration.max(island.penetration);
+        self.jammed = self.jammed.or(island.jammed);
+        self.unsolved = self.unsolved.or(island.unsolved);
+        self.refused = self.refused.or(island.refused);
     }
 }
 
@@ -447,6 +444,7 @@ impl Contacts {
             self.stop_runaways(&world.seen(), mechanisms, params.dt, late);
         }
         self.delay_hits(world, herds, free, late);
+        self.tell(late, &mut report);
         report
     }
 
@@ -484,14 +482,11 @@ impl Contacts {
         });
         for &k in others {
             let mut island = self.lend(k);
-            report.add(&island.report, island.outcome == Attempt::Advanced);
+            report.iterations += island.report.iterations;
             self.take_hits(&mut island);
             self.take_manifolds(&mut island, world);
             match island.outcome {
-                Attempt::Advanced => {
-                    self.advances.append(&mut island.advances);
-                    self.keep_matrix(&island, world, params.dt);
-                }
+                Attempt::Advanced => self.keep_matrix(&island, world, params.dt),
                 Attempt::NeedsSmallerStep => island.delay(late),
                 Attempt::NeedsSweeps | Attempt::NeedsNewton => piles.push(k),
             }

@@ -5,7 +5,7 @@
 //! ends, and cast along its way. If it meets something, it takes smaller steps, with whatever it hits; how fast it was is known to these.
 
 use super::look::{TOO_DEEP, flown};
-use super::{Contacts, NONE};
+use super::{ContactReport, Contacts, Island, NONE};
 use crate::collide::Looker;
 use crate::joint::Motion;
 use crate::math::{Placed, rotation};
@@ -48,6 +48,23 @@ impl Contacts {
                 NONE if unit < self.mechanism_count => late.mechanisms[unit] = true,
                 NONE => late.free[unit - self.mechanism_count] = true,
                 island => self.islands[island as usize].delay(late),
+            }
+        }
+    }
+
+    /// Tells what islands did that are done. Of what is left for smaller steps these will tell, also of what was advanced before something hit it.
+    pub(super) fn tell(&mut self, late: &Active, report: &mut ContactReport) {
+        for island in self.islands[..self.count].iter_mut().filter(|island| !island.asleep) {
+            let is_late = |island: &Island| {
+                island.mechanisms.iter().any(|&m| late.mechanisms[m as usize])
+                    || island.free.iter().any(|&k| late.free[k as usize])
+            };
+            match is_late(island) {
+                true => island.advances.clear(),
+                false => {
+                    report.add(&island.report);
+                    self.advances.append(&mut island.advances);
+                }
             }
         }
     }

@@ -54,10 +54,16 @@ pub(crate) fn advance(world: &mut World, scratch: &mut Scratch, params: &StepPar
     world.wake_all();
     let before = world.snapshot();
     let outcome = run(world, scratch, params);
-    if outcome.is_err() {
+    outcome.map_err(|error| {
         world.restore(&before);
-    }
-    outcome
+        match &error {
+            // what is known of the body is what it did before the step
+            StepError::NotFinite { body, .. } => {
+                world.body(body).and_then(|id| world.bodies.get(id)).map_or(error.clone(), StepError::not_finite)
+            }
+            _ => error,
+        }
+    })
 }
 
 fn run(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<StepReport, StepError> {
@@ -74,7 +80,7 @@ fn run(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Result<
         stage.settle(dt - from, stalled >= 3).map_err(|problem| stopped(from, problem))?;
         let taken = solver.advance(&mut stage, dt).map_err(|e| match (stage.failure.take(), e) {
             (Some(problem), _) => stopped(from, problem),
-            (None, OdeError::NotFinite { .. }) => StepError::NotFinite { body: stage.worst_body() },
+            (None, OdeError::NotFinite { .. }) => stage.lost_body(),
             (None, e) => stopped(from, e.to_string()),
         })?;
         // a trial that was too long may have led where no forces are; the step that was taken did not

@@ -5,6 +5,7 @@ use super::{REST_SPEED, SLIDE_SPEED, TOUCH};
 use crate::collide::{Manifold, PlacedBody};
 use crate::contact::ContactReport;
 use crate::equations::{OF_BODY, read_body, write_body, write_rates};
+use crate::error::StepError;
 use crate::flight::{kinematic_bodies, place_kinematic_bodies};
 use crate::joint::Motion;
 use crate::math::{Placed, rotation};
@@ -428,14 +429,17 @@ impl<'w> Stage<'w> {
     }
 
     /// A body that has left the range of numbers, or the fastest.
-    pub fn worst_body(&self) -> String {
+    pub fn lost_body(&self) -> StepError {
         let speed = |slot: &usize| {
             let b = self.world.bodies.at(*slot);
             let s = b.map_or(0.0, |b| b.v.length() + b.w.length() + 0.0 * b.x.length());
             if s.is_nan() { f64::INFINITY } else { s }
         };
         let worst = self.slots.iter().max_by(|x, y| speed(x).total_cmp(&speed(y)));
-        worst.and_then(|slot| self.world.bodies.at(*slot)).map_or("?".into(), |b| b.name.to_string())
+        match worst.and_then(|slot| self.world.bodies.at(*slot)) {
+            Some(body) => StepError::not_finite(body),
+            None => StepError::Events { time: self.time(), problem: "the motion leaves the range of numbers".into() },
+        }
     }
 
     /// Changes of velocity by a unit impulse along a row, by slot.

@@ -6,6 +6,7 @@ use super::drive::Drive;
 use crate::body::BodyState;
 use crate::error::SceneError;
 use crate::math::{Placed, Pose};
+use crate::range::{FARTHEST, STRONGEST};
 use crate::scene::{Coordinate, Frame, Joint, JointKind, Limit, Motor, Spring};
 use glam::{DMat3, DVec3};
 
@@ -96,8 +97,9 @@ fn vector(path: &str, key: &str, v: [f64; 3]) -> Checked<DVec3> {
     if !v.is_finite() {
         return Err(SceneError::new(format!("{path}.{key}"), format!("{v} is not finite")).hint("give three numbers"));
     }
-    if v.abs().max_element() > 1e9 {
-        return Err(SceneError::new(format!("{path}.{key}"), format!("{} is beyond 1e9", shown(v))).hint("use metres"));
+    if v.abs().max_element() > FARTHEST {
+        let problem = format!("{} is beyond {FARTHEST:e}", shown(v));
+        return Err(SceneError::new(format!("{path}.{key}"), problem).hint("use metres"));
     }
     Ok(v)
 }
@@ -201,8 +203,9 @@ fn finish(joint: &Joint, path: &str, m: &mut JointModel, a: &Placed, b: &Placed)
     match joint.kind {
         JointKind::Distance => {
             let length = joint.length.unwrap_or_else(|| m.gap(a, b).length());
-            if !(length.is_finite() && length > 1e-9) {
-                return Err(SceneError::new(format!("{path}.length"), format!("{length} m is not a positive length"))
+            if !(length <= FARTHEST && length > 1e-9) {
+                let problem = format!("{length:?} m is not a positive length up to {FARTHEST:e} m");
+                return Err(SceneError::new(format!("{path}.length"), problem)
                     .hint("use a ball joint to hold two points together"));
             }
             m.length = length;
@@ -315,15 +318,19 @@ const OF_LENGTHS: Units =
     Units { value: "m", velocity: "m/s", force: "N", stiffness: "N/m", damping: "N s/m", integral: "N/(m s)" };
 
 fn not_negative(path: &str, value: f64, unit: &str) -> Checked<()> {
-    match value.is_finite() && value >= 0.0 {
-        true => Ok(()),
-        false => Err(SceneError::new(path, format!("{value:?} {unit} must be finite and not negative"))
+    match value {
+        _ if (0.0..=STRONGEST).contains(&value) => Ok(()),
+        _ if value.is_finite() && value > 0.0 => {
+            Err(SceneError::new(path, format!("{value:?} {unit} is beyond {STRONGEST:e}"))
+                .hint("use SI units; leave a bound that never counts out"))
+        }
+        _ => Err(SceneError::new(path, format!("{value:?} {unit} must be finite and not negative"))
             .hint("0 switches it off")),
     }
 }
 
 fn finite(path: &str, value: f64, unit: &str) -> Checked<()> {
-    match value.is_finite() && value.abs() <= 1e15 {
+    match value.is_finite() && value.abs() <= STRONGEST {
         true => Ok(()),
         false => {
             Err(SceneError::new(path, format!("{value:?} {unit} is not a usable number")).hint("magnitudes up to 1e15"))

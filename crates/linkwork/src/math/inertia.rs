@@ -1,8 +1,10 @@
 //! Mass properties: from shapes, or given and checked; principal axes.
 
 use crate::collide::hull::{Hull, integrals};
+use crate::range::{FARTHEST, MASSES, MOMENTS};
 use crate::scene::{Body, Geometry};
 use glam::{DMat3, DQuat, DVec3};
+use std::ops::RangeInclusive;
 
 /// Mass, centre of mass and principal inertia of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,33 +32,50 @@ fn fault(key: &'static str, problem: String, hint: &'static str) -> MassError {
 
 const DEFAULT_DENSITY: f64 = 1000.0;
 
-/// Mass properties of a dynamic body as its description gives them.
-pub(crate) fn mass_properties(body: &Body) -> Result<MassProperties, MassError> {
-    if let Some(m) = body.mass.filter(|m| !(m.is_finite() && *m > 0.0)) {
-        return Err(fault(
-            "mass",
-            format!("{m} kg is not a positive mass"),
-            "make the body static to hold it in place",
-        ));
+/// What is wrong with the mass properties that a description gives.
+pub(crate) fn wrong_masses(body: &Body) -> Vec<MassError> {
+    let mut found = Vec::new();
+    let mut tell = |key, problem: String, hint| found.push(fault(key, problem, hint));
+    match body.mass {
+        Some(m) if !(m.is_finite() && m > 0.0) => {
+            tell("mass", format!("{m} kg is not a positive mass"), "make the body static to hold it in place");
+        }
+        Some(m) if !MASSES.contains(&m) => tell("mass", out_of(m, &MASSES, "kg"), "use kilograms"),
+        _ => {}
     }
     if let Some(d) = body.density.filter(|d| !(d.is_finite() && *d > 0.0)) {
-        return Err(fault("density", format!("{d} kg/m³ is not a positive density"), "water has 1000, steel 7850"));
+        tell("density", format!("{d} kg/m³ is not a positive density"), "water has 1000, steel 7850");
     }
     if body.mass.is_some() && body.density.is_some() {
-        return Err(fault("density", "given beside a mass".into(), "give one of the two"));
+        tell("density", "given beside a mass".into(), "give one of the two");
     }
     if body.inertia.is_none() && body.inertia_products.is_some() {
-        return Err(fault("inertia_products", "given without `inertia`".into(), "give the moments (xx, yy, zz) too"));
+        tell("inertia_products", "given without `inertia`".into(), "give the moments (xx, yy, zz) too");
     }
     for (key, given) in [("inertia", body.inertia), ("inertia_products", body.inertia_products)] {
-        if let Some(i) = given.filter(|i| i.iter().any(|e| !e.is_finite())) {
-            return Err(fault(
-                key,
-                format!("{}, {}, {} kg m² are not all finite", i[0], i[1], i[2]),
-                "give three numbers",
-            ));
+        let Some(i) = given else { continue };
+        if i.iter().any(|e| !e.is_finite()) {
+            tell(key, format!("{:?}, {:?}, {:?} kg m² are not all finite", i[0], i[1], i[2]), "give three numbers");
+        } else if let Some(e) = i.iter().find(|e| e.abs() > *MOMENTS.end()) {
+            tell(key, format!("{e:?} kg m² is more than {:e} kg m²", MOMENTS.end()), "use kg m²");
         }
     }
+    let center = body.center_of_mass.map_or(DVec3::ZERO, DVec3::from);
+    if !center.is_finite() {
+        tell("center_of_mass", format!("{center} is not finite"), "give three numbers in metres");
+    } else if center.abs().max_element() > FARTHEST {
+        let [x, y, z] = center.to_array();
+        tell("center_of_mass", format!("[{x:?}, {y:?}, {z:?}] m is beyond {FARTHEST:e} m"), "use metres");
+    }
+    found
+}
+
+fn out_of(value: f64, range: &RangeInclusive<f64>, unit: &str) -> String {
+    format!("{value:?} {unit} is not between {:e} and {:e} {unit}", range.start(), range.end())
+}
+
+/// Mass properties of a dynamic body as its description gives them, with nothing in it that [`wrong_masses`] finds and sound shapes.
+pub(crate) fn mass_properties(body: &Body) -> Result<MassProperties, MassError> {
     let of_shapes = shapes_properties(body);
     let mass = match (body.mass, of_shapes) {
         (Some(m), _) => m,
@@ -66,8 +85,9 @@ pub(crate) fn mass_properties(body: &Body) -> Result<MassProperties, MassError> 
         }
     };
     let center = body.center_of_mass.map(DVec3::from).or(of_shapes.map(|s| s.1)).unwrap_or(DVec3::ZERO);
-    if !center.is_finite() {
-        return Err(fault("center_of_mass", format!("{center} is not finite"), "give three numbers in metres"));
+    if !MASSES.contains(&mass) {
+        let key = if body.density.is_some() { "density" } else { "shapes" };
+        return Err(fault(key, format!("the mass of its shapes, {}", out_of(mass, &MASSES, "kg")), "give a mass"));
     }
     let tensor = match (body.inertia, of_shapes) {
         (Some(d), _) => {
@@ -98,6 +118,9 @@ fn check_moments(moments: DVec3) -> Result<(), MassError> {
             format!("principal moments {}, {}, {} kg m² are not all positive", m.x, m.y, m.z),
             "a solid body of size L and mass m has moments of about m L²/12",
         ));
+    }
+    if let Some(wrong) = m.to_array().into_iter().find(|moment| !MOMENTS.contains(moment)) {
+        return Err(fault("inertia", format!("a principal moment, {}", out_of(wrong, &MOMENTS, "kg m²")), "use kg m²"));
     }
     let sum = m.x + m.y + m.z;
     let largest = m.max_element();

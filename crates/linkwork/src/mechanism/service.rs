@@ -111,9 +111,8 @@ impl Mechanism {
         for k in 0..self.layout.movable {
             let finite =
                 self.pose[k].x.is_finite() && self.pose[k].q.is_finite() && self.u[k].iter().all(|e| e.is_finite());
-            if !finite {
-                let name = world.bodies.at(self.layout.bodies[k] as usize).map_or("?", |b| &*b.name);
-                return Err(StepError::NotFinite { body: name.to_string() });
+            if let (false, Some(body)) = (finite, world.bodies.at(self.layout.bodies[k] as usize)) {
+                return Err(StepError::not_finite(body));
             }
         }
         Ok(())

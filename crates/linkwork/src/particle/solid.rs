@@ -40,7 +40,7 @@ impl Obstacle {
 
     /// Any shape at a place.
     pub fn shape(geometry: &Geometry, pose: Pose) -> Result<Obstacle, SceneError> {
-        check::shape("obstacle", &Shape::new(geometry.clone()), BodyKind::Static)?;
+        check::first_of("obstacle", &Shape::new(geometry.clone()), BodyKind::Static)?;
         if !pose.position.is_finite() || !pose.orientation.is_finite() || pose.orientation.length() < 1e-6 {
             return Err(SceneError::new("obstacle.pose", "is not a place").hint("give finite numbers"));
         }

@@ -42,7 +42,8 @@ pub struct Shape {
     /// The groups it collides with. Two shapes collide if each is in a group of the other's mask.
     #[serde(default = "all_groups")]
     pub mask: u32,
-    /// A sensor notices what overlaps it ([`World::sensor_touches`](crate::World::sensor_touches)) and pushes nothing.
+    /// A sensor notices what overlaps it ([`World::sensor_touches`](crate::World::sensor_touches),
+    /// [`World::sensor_events`](crate::World::sensor_events)) and pushes nothing.
     #[serde(default)]
     pub sensor: bool,
 }
@@ -210,15 +211,18 @@ pub enum Geometry {
         /// At least four points that do not lie in one plane, m.
         points: Vec<[f64; 3]>,
     },
-    /// Triangles. A closed mesh is solid; on a body that forces move it must be closed, and where it is not convex it
-    /// collides as convex pieces, of which a warning tells. An open mesh has two sides and is for bodies that forces do not move.
+    /// Triangles. A closed mesh (every edge between two triangles that run along it in opposite ways) is solid, also to rays and other
+    /// questions; on a body that forces move it must be closed, and where it is not convex it
+    /// collides as convex pieces, of which a warning tells. An open mesh is a surface with two sides
+    /// and no inside, for bodies that forces do not move.
     Mesh {
         /// Corners, m.
         vertices: Vec<[f64; 3]>,
         /// Three corners each, counter-clockwise seen from outside.
         triangles: Vec<[u32; 3]>,
     },
-    /// Terrain: heights over a rectangle centred on the origin. For bodies that forces do not move.
+    /// Terrain: heights over a rectangle centred on the origin. Bodies rest on its upper side; to questions it is a surface without
+    /// inside. For bodies that forces do not move.
     HeightField {
         /// Heights (z), m: rows along y, each from smallest to largest x; at least two rows of two.
         heights: Vec<Vec<f64>>,

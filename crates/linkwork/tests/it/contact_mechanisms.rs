@@ -1,7 +1,7 @@
 //! Mechanisms that touch: joints stay closed, contacts hold, whatever the masses.
 
 use crate::common::{Complaints, Run, registered};
-use crate::contact::{cuboid, sphere};
+use crate::contact::{cuboid, ground, sphere};
 use crate::overlap;
 use linkwork::glam::DVec3;
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Scene, Shape, WORLD};
@@ -224,4 +224,36 @@ fn a_heap_of_rings_comes_to_rest_and_bears_its_weight() {
             wrong.unless(aside < 0.25 && center.z > 0.0, || format!("h = {h}: ring {ring} is lost at {center}"));
         }
     }
+}
+
+/// Symptom: a step in which a ram shot into what stands told its mechanism once more than it was advanced, its warnings twice, and of its
+/// contacts and those of the rest of the world only the more. Cause: what an island did was told before something hit it from outside, and again
+/// by the smaller steps that it took after that.
+#[test]
+fn what_is_hit_from_outside_is_told_once() {
+    let mut scene = Scene::new("ram");
+    scene.body(ground(0.5));
+    // two pairs of boxes on the ground, each joined; the ram starts from rest 12 cm beside the first
+    for (name, y) in [("near", 0.0), ("far", 20.0)] {
+        for (k, x) in [0.0, 1.2].into_iter().enumerate() {
+            scene.body(cuboid(&format!("{name}{k}"), [1.0; 3], 0.5).with_mass(2.0).at([x, y, 0.5]));
+        }
+        scene.joint(Joint::hinge(name, format!("{name}0"), format!("{name}1"), [0.6, y, 0.5], [0.0, 1.0, 0.0]));
+    }
+    scene.body(cuboid("ram", [0.2; 3], 0.5).with_mass(1.0).at([-0.72, 0.0, 0.6]));
+    let motor = Coordinate::default().motor(Motor::Force { value: 2000.0 });
+    scene.joint(Joint::slider("rail", WORLD, "ram", [-0.72, 0.0, 0.6], [1.0, 0.0, 0.0]).with(motor));
+    let mut calm = Run::new(&scene, 1.0 / 60.0);
+    let rail = calm.joint("rail");
+    calm.world.set_motor(rail, "displacement", None).unwrap();
+    let standing = calm.step();
+    assert_eq!((standing.kinds.accurate, standing.contacts), (3, 16), "{standing:?}");
+
+    let mut run = Run::new(&scene, 1.0 / 60.0);
+    let report = run.step();
+    assert!(run.velocity("near0").x > 1.0, "hit: {}", run.velocity("near0"));
+    // the far pair once; the ram and the pair that it hits in as many parts each
+    let advanced = report.kinds.accurate + report.kinds.robust + report.kinds.last_resort;
+    assert!(advanced > 3 && advanced % 2 == 1, "{advanced} advances: {report:?}");
+    assert!(report.contacts > 16, "the ground bears both pairs, and the ram touches one: {}", report.contacts);
 }

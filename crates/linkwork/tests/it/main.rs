@@ -3,6 +3,7 @@
 mod common;
 mod dense;
 mod overlap;
+mod queries;
 mod random_mechanism;
 
 mod adaptive;
@@ -44,6 +45,7 @@ mod reduced_acting;
 mod reduced_step;
 mod reference;
 mod scenes;
+mod sensors;
 mod shapes;
 mod sleeping;
 mod springs;

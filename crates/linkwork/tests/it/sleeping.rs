@@ -44,6 +44,34 @@ fn a_stack_falls_asleep_and_does_not_move_at_all() {
     assert!(weight > 0.0);
 }
 
+/// Symptom: a link of a chain was told to sleep after another link of it had been pushed. Cause: the others woke in the next step only.
+#[test]
+fn what_is_joined_to_or_touches_what_is_pushed_is_awake_at_once() {
+    let mut scene = stack();
+    for k in 0..3 {
+        scene.body(sphere(&format!("link{k}"), 0.1, 0.5).at([9.0, 0.0, 5.0 - k as f64]));
+        let (a, at) = if k == 0 { (WORLD.into(), 5.5) } else { (format!("link{}", k - 1), 5.5 - k as f64) };
+        scene.joint(Joint::ball(format!("pin{k}"), a, format!("link{k}"), [9.0, 0.0, at]));
+    }
+    scene.body(cuboid("other", [1.0; 3], 0.5).at([-9.0, 0.0, 0.5]));
+    let all = ["link0", "link1", "link2", "box0", "box1", "box2", "box3", "other"];
+    for (pushed, count) in [("link2", 3), ("link0", 3), ("box3", 4), ("other", 1)] {
+        let mut run = asleep(&scene, 3.0);
+        assert!(all.iter().all(|name| sleeps(&run, name)));
+        let id = run.body(pushed);
+        run.world.apply_central_force(id, DVec3::X).unwrap();
+        let awake = |run: &Run| all.into_iter().filter(|name| !sleeps(run, name)).collect::<Vec<_>>();
+        let at_once = awake(&run);
+        assert_eq!(at_once.len(), count, "{at_once:?} wake with {pushed}");
+        // the step wakes no others
+        run.step();
+        assert_eq!(awake(&run), at_once);
+        let mut run = asleep(&scene, 3.0);
+        run.world.wake(id);
+        assert_eq!(awake(&run), at_once);
+    }
+}
+
 #[test]
 fn without_the_option_nothing_sleeps() {
     let mut run = Run::new(&stack(), H);

@@ -204,13 +204,12 @@ impl Contacts {
         self.work_on(piles, mechanisms, herds, |contacts, island, members| tasks.run(contacts, island, members));
         for &k in piles {
             let mut island = self.lend(k);
-            report.add(&island.report, island.outcome == Attempt::Advanced);
+            report.iterations += island.report.iterations;
             self.take_hits(&mut island);
             match island.outcome {
                 Attempt::NeedsNewton | Attempt::NeedsSweeps => others.push(k),
                 Attempt::NeedsSmallerStep => island.delay(late),
                 Attempt::Advanced => {
-                    self.advances.append(&mut island.advances);
                     self.take_manifolds(&mut island, world);
                     island.herded.iter().for_each(|&m| self.herded[m as usize] = true);
                     if let Some(slot) = island.lowest_slot(herds, free) {
