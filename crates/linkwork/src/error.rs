@@ -104,13 +104,14 @@ pub enum StepError {
 impl StepError {
     /// That a body would leave the range of numbers, with what is known of it before the step.
     pub(crate) fn not_finite(body: &BodyState) -> StepError {
-        StepError::NotFinite {
-            body: body.name.to_string(),
-            position: body.x,
-            speed: body.v.length(),
-            spin: body.w.length(),
-        }
+        StepError::NotFinite { body: body.name.to_string(), position: body.x, speed: size(body.v), spin: size(body.w) }
     }
+}
+
+/// The length of a vector of which squares may be out of range.
+fn size(v: DVec3) -> f64 {
+    let largest = v.abs().max_element();
+    if largest > 0.0 { largest * (v / largest).length() } else { 0.0 }
 }
 
 impl fmt::Display for StepError {

@@ -6,7 +6,7 @@ use crate::events;
 use crate::flight::{check_free_bodies, fly_freely, kinematic_bodies, place_kinematic_bodies};
 use crate::math::Placed;
 use crate::mechanism::herd::Herds;
-use crate::mechanism::{MOST_HALVINGS, Mechanism, choice, layout};
+use crate::mechanism::{Mechanism, choice, layout};
 use crate::parallel::{MANY, for_each, on_a_thread};
 use crate::params::{Method, StepParams, Stepper};
 use crate::particle::couple::{self, Learned};
@@ -28,7 +28,7 @@ pub struct Scratch {
     free: Vec<u32>,
     contacts: Contacts,
     /// By how often the step has been halved: what takes part, and what is left for smaller steps.
-    parts: [(Active, Active); MOST_HALVINGS as usize + 1],
+    parts: [(Active, Active); Halving::MOST as usize + 1],
 }
 
 /// Advances the world by one step of `params.dt`.
@@ -123,6 +123,32 @@ impl Active {
     }
 }
 
+/// How often a step has been halved. What fails takes smaller steps up to an eighth; only what would end far from the truth (joints that do
+/// not close, energy from nowhere, deep overlap) takes a thirty-second: heavy things that fall on light chains need it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Halving {
+    pub times: u32,
+}
+
+impl Halving {
+    const USUAL: u32 = 3;
+    const MOST: u32 = 5;
+
+    /// Whether what is not as exact as it should be is worth smaller steps.
+    pub fn is_usual(self) -> bool {
+        self.times < Self::USUAL
+    }
+
+    /// Whether what would be far from the truth can take smaller steps.
+    pub fn is_possible(self) -> bool {
+        self.times < Self::MOST
+    }
+
+    fn next(self) -> Halving {
+        Halving { times: self.times + 1 }
+    }
+}
+
 /// A part of a step, for those who look for contacts in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a> {
@@ -141,7 +167,7 @@ fn advance(world: &mut World, scratch: &mut Scratch, params: &StepParams) -> Res
         world.wake_all();
     }
     let driven = kinematic_bodies(world);
-    let round = Round { params, driven: &driven, elapsed: 0.0, halvings: 0 };
+    let round = Round { params, driven: &driven, elapsed: 0.0, halving: Halving::default() };
     let mut parts = std::mem::take(&mut scratch.parts);
     parts[0].0.fill(scratch.mechanisms.len(), scratch.free.len(), true);
     let outcome = round.run(world, scratch, &mut parts, None, params.dt, &mut report);
@@ -162,7 +188,7 @@ struct Round<'a> {
     params: &'a StepParams,
     driven: &'a [(usize, Placed)],
     elapsed: f64,
-    halvings: u32,
+    halving: Halving,
 }
 
 impl Round<'_> {
@@ -186,11 +212,10 @@ impl Round<'_> {
         let mut timer = StageTimer::default();
         timer.start(params.clock);
         contacts.find(world, herds, free, active, h, part);
-        if params.sleeping && self.halvings == 0 {
+        if params.sleeping && self.halving.times == 0 {
             contacts.let_sleep(world, mechanisms, herds, free, active);
         }
-        let left = MOST_HALVINGS - self.halvings;
-        contacts.plan(world, mechanisms, herds, free, params, (self.halvings, left));
+        contacts.plan(world, mechanisms, herds, free, params, self.halving);
         timer.lap(|s| &mut s.collide);
         let seen = world.seen();
         let many = herds.bodies() > MANY;
@@ -215,7 +240,7 @@ impl Round<'_> {
         };
         let by_joints = spent(mechanisms);
         timer.resume();
-        let contact = contacts.advance(world, mechanisms, herds, free, params, (self.halvings, left), late);
+        let contact = contacts.advance(world, mechanisms, herds, free, params, self.halving, late);
         timer.lap(|s| &mut s.contact);
         timer.stages.contact = (timer.stages.contact - (spent(mechanisms) - by_joints)).max(0.0);
         report.stages.add(&timer.stages);
@@ -238,7 +263,8 @@ impl Round<'_> {
 
         // 3 the world takes the new state
         // contacts need not go back with them: an error makes these forget
-        let before = (!late.is_empty() && self.halvings == 0).then(|| (world.bodies.clone(), world.joints.clone()));
+        let before =
+            (!late.is_empty() && self.halving.times == 0).then(|| (world.bodies.clone(), world.joints.clone()));
         for (_, mechanism) in mechanisms.iter_mut().enumerate().filter(|(k, _)| taken(*k)) {
             mechanism.timer.resume();
             mechanism.scatter(&mut world.bodies, &mut world.joints, h);
@@ -252,10 +278,10 @@ impl Round<'_> {
             }
         }
         contacts.scatter(&mut world.bodies, &mut world.joints, late);
-        if self.halvings == 0 {
+        if self.halving.times == 0 {
             contacts.forget_matrices(world, herds, free);
         }
-        if params.sleeping && self.halvings == 0 {
+        if params.sleeping && self.halving.times == 0 {
             contacts.fall_asleep(world, mechanisms, free, late, h);
         }
         if late.is_empty() {
@@ -265,12 +291,12 @@ impl Round<'_> {
         // 4 the rest in two halves
         let mut halves = || {
             // the first part of a step finds everything moved, or waiting where it did not before
-            let before = (self.halvings > 0).then_some(&*active);
+            let before = (self.halving.times > 0).then_some(&*active);
             // both halves look at the same contacts: those where there are most of them count
             let (own, mut most) = (report.contacts, 0);
             for (elapsed, moved) in [(self.elapsed, before), (self.elapsed + 0.5 * h, Some(&*late))] {
                 place_kinematic_bodies(world, self.driven, elapsed);
-                let half = Round { elapsed, halvings: self.halvings + 1, ..*self };
+                let half = Round { elapsed, halving: self.halving.next(), ..*self };
                 parts[0].0.clone_from(late);
                 report.contacts = 0;
                 let part = Part { moved, driven: self.driven };
@@ -281,7 +307,7 @@ impl Round<'_> {
             Ok(())
         };
         let outcome = halves();
-        if self.halvings == 0 {
+        if self.halving.times == 0 {
             world.collisions.end_parts();
         }
         if let (Err(_), Some(before)) = (&outcome, before) {

@@ -15,14 +15,16 @@ use crate::collide::{ContactPoint, Manifold};
 use crate::joint::Motion;
 use crate::math::{Placed, length};
 use crate::mechanism::outside_moved;
+use crate::step::Halving;
 use crate::world::Seen;
 use glam::{DQuat, DVec3};
 
 pub(super) const MOST_LOOKS: u32 = 8;
 /// Overlap that is not worth another look, m.
 pub(super) const TOLERANCE: f64 = 1e-7;
-/// Overlap that asks for a smaller step, m.
+/// Overlap that asks for a smaller step, m, and for a very small one.
 pub(super) const TOO_DEEP: f64 = 1e-4;
+const MUCH_TOO_DEEP: f64 = 1e-3;
 /// How far apart shapes are looked at, m.
 const REACH: f64 = 4e-3;
 /// How much deeper soft contacts may become in a step, m.
@@ -33,6 +35,11 @@ const PASSING: f64 = 2e-3;
 const LIFT: f64 = 1e-5;
 /// How far what friction holds may slip in a step, m.
 const CREEP: f64 = 1e-8;
+
+/// Overlap that asks for a smaller step than one that has been halved so often, m.
+pub(super) fn too_deep(halving: Halving) -> f64 {
+    if halving.is_usual() { TOO_DEEP } else { MUCH_TOO_DEEP }
+}
 
 /// A contact point that was not seen at the start of the step.
 struct Unseen {

@@ -43,7 +43,7 @@ use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Mechanism};
 use crate::params::{ContactSolver, StepParams};
 use crate::scene::BodyKind;
-use crate::step::{Active, Part};
+use crate::step::{Active, Halving, Part};
 use crate::world::{Bodies, Joints, Seen, World};
 use bounce::Bounces;
 use entries::guess_joints;
@@ -408,8 +408,7 @@ impl Contacts {
         self.count > 0 && self.island_of[mechanisms + k] != NONE
     }
 
-    /// Advances every island in working memory, but those whose joints need smaller steps: these are `late` if they may. The
-    /// step has been halved a number of times, and can be so a number of times more.
+    /// Advances every island in working memory, but those that need smaller steps: these are `late` if they may.
     /// It must have been planned ([`Contacts::plan`]), and the mechanisms gathered but those that islands gather themselves.
     pub fn advance(
         &mut self,
@@ -418,10 +417,9 @@ impl Contacts {
         herds: &Herds,
         free: &[u32],
         params: &StepParams,
-        (halvings, left): (u32, u32),
+        halving: Halving,
         late: &mut Active,
     ) -> ContactReport {
-        let may_halve = left > 0;
         let mut report = ContactReport::default();
         self.hit.clear();
         let (mut piles, mut others) = (Vec::new(), Vec::new());
@@ -432,15 +430,14 @@ impl Contacts {
                 Plan::Wait => island.delay(late),
             }
         }
-        let halving = (halvings, may_halve);
         let more = self.advance_piles(&piles, true, world, mechanisms, herds, free, params, halving, late, &mut report);
         others.extend(more);
         others.sort_unstable();
-        let piles = self.advance_others(&others, world, mechanisms, herds, free, params, may_halve, late, &mut report);
+        let piles = self.advance_others(&others, world, mechanisms, herds, free, params, halving, late, &mut report);
         let left =
             self.advance_piles(&piles, false, world, mechanisms, herds, free, params, halving, late, &mut report);
         debug_assert!(left.is_empty(), "what was a pile before Newton's method is one after it");
-        if may_halve && world.collides {
+        if halving.is_possible() && world.collides {
             self.stop_runaways(&world.seen(), mechanisms, params.dt, late);
         }
         self.delay_hits(world, herds, free, late);
@@ -463,7 +460,7 @@ impl Contacts {
         herds: &Herds,
         free: &[u32],
         params: &StepParams,
-        may_halve: bool,
+        halving: Halving,
         late: &mut Active,
         report: &mut ContactReport,
     ) -> Vec<usize> {
@@ -477,7 +474,7 @@ impl Contacts {
             (island.report, island.outcome) = (ContactReport::default(), Attempt::Advanced);
             island.rested = contacts.advance_quietly(island, &seen, resting, free, params);
             if !island.rested {
-                island.outcome = contacts.advance_island(island, &seen, members, free, params, may_halve);
+                island.outcome = contacts.advance_island(island, &seen, members, free, params, halving);
             }
         });
         for &k in others {
@@ -506,7 +503,7 @@ impl Contacts {
         mechanisms: &mut Members,
         free: &[u32],
         params: &StepParams,
-        may_halve: bool,
+        halving: Halving,
     ) -> Attempt {
         let h = params.dt;
         let mut report = std::mem::take(&mut island.report);
@@ -529,7 +526,7 @@ impl Contacts {
                 return Attempt::NeedsSweeps;
             }
             if report.unsolved.is_some() && !island.solved {
-                if may_halve {
+                if halving.is_usual() {
                     return Attempt::NeedsSmallerStep;
                 }
                 self.sweep_instead(island, mechanisms, h, &mut report);
@@ -544,22 +541,23 @@ impl Contacts {
                 false => f64::INFINITY,
             };
             let enough = last || !closed || deeper <= look::TOLERANCE;
-            let failed = !closed || last && deeper > look::TOO_DEEP;
-            if may_halve && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
+            let failed = !closed || last && deeper > look::too_deep(halving);
+            if halving.is_possible() && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 return Attempt::NeedsSmallerStep;
             }
-            if enough && self.make_energy(island, world, h) {
-                if may_halve {
+            if enough && self.make_energy(island, world, mechanisms, h) {
+                if halving.is_possible() {
                     return Attempt::NeedsSmallerStep;
                 }
                 self.stop_only(island, world, mechanisms, h, &mut report);
                 island.report = report;
-                predict_all(&mut island.states, h);
+                predict(island, mechanisms, params);
             }
             if enough {
                 break;
             }
         }
+        island.report.jammed = island.report.jammed.or(self.pressed_together(island));
         let Island { closings, pushed, states, advances, .. } = island;
         advances.clear();
         for ((mechanism, &iterations), &touched) in mechanisms.list.iter_mut().zip(&*closings).zip(&*pushed) {

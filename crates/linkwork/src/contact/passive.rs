@@ -1,10 +1,12 @@
-//! Contacts of bodies without joints make no energy.
+//! Contacts make no energy, and what is pressed into each other is told.
 //!
 //! Rows are those of the start of the step, and what is mended after a look at its end can contradict them: a corner that is held up, a
-//! middle that must not pass, and another corner that was not foreseen together shot planks off at a thousand times their speed. What comes
-//! out of it with more energy than it went in with takes smaller steps; in the smallest nothing is pushed apart any more, only stopped.
+//! middle that must not pass, and another corner that was not foreseen together shot planks off at a thousand times their speed. Light
+//! links between heavy things whip, and closing their joints moves them by what a second look answers with a blow. What comes out of it with
+//! more energy than it went in with takes smaller steps; in the smallest nothing is pushed apart any more, only stopped.
 
 use super::members::Members;
+use super::problem::Entry;
 use super::solve::{FASTEST_PUSH, relaxation, touching};
 use super::{ContactReport, Contacts, Island, motion_by_user};
 use crate::collide::Manifold;
@@ -16,17 +18,24 @@ const ALLOWED: f64 = 1e-2;
 const DRIVEN: f64 = 2.0;
 /// Speed below which nothing is judged, m/s: that to which contacts are solved.
 const UNJUDGED: f64 = 1e-5;
+/// Overlap of what presses, m, and how fast it grows, m/s, where it is told: no load does that to contacts that have an answer.
+const PRESSED: (f64, f64) = (1e-3, 1e-3);
 
 impl Contacts {
-    /// Whether contacts have given bodies more energy than they had, what the user moves gives them, and pushing apart what overlaps where the
-    /// step begins may. What is soft gives energy, and so do motors: these are not judged.
-    pub(super) fn make_energy(&self, island: &Island, world: &Seen, h: f64) -> bool {
-        if !island.mechanisms.is_empty() || island.touching.iter().any(|m| m.material.softness.is_some()) {
+    /// Whether contacts have given bodies more energy than they had, what motors and the user give them, and pushing apart what overlaps where
+    /// the step begins may. What is soft gives energy: it is not judged.
+    pub(super) fn make_energy(&self, island: &Island, world: &Seen, mechanisms: &Members, h: f64) -> bool {
+        if island.touching.iter().any(|m| m.material.softness.is_some()) {
             return false;
         }
         let half_squares = |u: &[f64; 6]| 0.5 * u.iter().map(|e| e * e).sum::<f64>();
-        let before: f64 = island.states.iter().map(|state| half_squares(&state.kicked)).sum();
-        let after: f64 = island.states.iter().map(|state| half_squares(&state.u)).sum();
+        let mut before: f64 = island.states.iter().map(|state| half_squares(&state.kicked)).sum();
+        let mut after: f64 = island.states.iter().map(|state| half_squares(&state.u)).sum();
+        for mechanism in &mechanisms.list {
+            let [kicked, touched, by_drives] = mechanism.energies_in_contact();
+            before += kicked + by_drives;
+            after += touched;
+        }
         if after <= before {
             return false;
         }
@@ -43,8 +52,20 @@ impl Contacts {
         let given = seen.iter().map(apart).sum::<f64>() + DRIVEN * seen.iter().map(driven).fold(0.0, f64::max);
         let given = given + UNJUDGED;
         let mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
+        let mass = mass + mechanisms.list.iter().map(|m| m.mass()).sum::<f64>();
         let most = ((1.0 + ALLOWED) * before).sqrt() + (0.5 * mass).sqrt() * given;
         after > most * most
+    }
+
+    /// Two bodies that go on into each other although they press: what moves them contradicts the contact.
+    pub(super) fn pressed_together(&self, island: &Island) -> Option<(u32, u32)> {
+        let points = island.touching.iter().flat_map(|m| m.points().iter().map(move |p| (m, p.gap)));
+        let is_pressed = |m: &Manifold, gap: f64, entry: &Entry| {
+            let goes_deeper = gap < -PRESSED.0 && entry.velocity[0] < -PRESSED.1;
+            goes_deeper && entry.impulse[0] > 0.0 && m.material.softness.is_none()
+        };
+        let mut all = points.zip(&island.problem.entries);
+        all.find(|((m, gap), entry)| is_pressed(m, *gap, entry)).map(|((m, _), _)| (m.a, m.b))
     }
 
     /// Solves contacts once more that have made energy and so contradict each other: nothing is asked to come apart.
@@ -58,9 +79,10 @@ impl Contacts {
     ) {
         report.jammed = report.jammed.or(touching(island));
         // what is wanted of what slides has been lowered by its slip
-        let Island { problem, slips, .. } = &mut *island;
+        let Island { problem, slips, rigid, .. } = &mut *island;
         for (entry, slip) in problem.entries.iter_mut().zip(slips) {
-            entry.target = (entry.target + *slip).min(0.0) - *slip;
+            let slip = if *rigid { 0.0 } else { *slip };
+            entry.target = (entry.target + slip).min(0.0) - slip;
         }
         self.solve(island, world, mechanisms, h, report);
         if !island.solved {

@@ -17,7 +17,7 @@ use crate::world::Seen;
 /// How deep a body rests in another under its own weight, m, and the time in which deeper overlap is pushed out, s.
 pub(super) const REST_DEPTH: f64 = 2e-6;
 pub(super) const RELAXATION: f64 = 0.2;
-/// Fraction of an overlap that rigid contact takes out in a step.
+/// Fraction of an overlap that rigid contact takes out in a step, at most.
 const PUSH_OUT: f64 = 0.2;
 /// Fastest push-out, m/s.
 pub(super) const FASTEST_PUSH: f64 = 3.0;
@@ -270,7 +270,9 @@ pub(super) fn aim(
     let material = manifold.material.softness;
     entry.compliance = 0.0;
     if rigid && material.is_none() {
-        entry.target = if gap > 0.0 { approach } else { (PUSH_OUT * approach).min(FASTEST_PUSH) };
+        // as slow as soft contacts do: what pushes apart stays in the velocities
+        let apart = (PUSH_OUT / h).min(1.0 / (h + RELAXATION));
+        entry.target = if gap > 0.0 { approach } else { (-gap * apart).min(FASTEST_PUSH) };
         return;
     }
     let time = relaxation(manifold);

@@ -478,6 +478,21 @@ impl Mechanism {
         }
     }
 
+    /// Kinetic energy before contacts and with them, and what limits, friction and motors have given in between.
+    pub(crate) fn energies_in_contact(&self) -> [f64; 3] {
+        let ContactScratch { kicked, with_contacts, .. } = &self.contact;
+        let driven = (0..self.layout.bounded.len()).map(|k| {
+            let rates = self.bounded_rate_of(k, kicked) + self.bounded_rate_of(k, with_contacts);
+            0.5 * self.bounded.first[k] * rates
+        });
+        [0.5 * product(kicked, kicked), 0.5 * product(with_contacts, with_contacts), driven.sum()]
+    }
+
+    /// Of all movable bodies, kg.
+    pub(crate) fn mass(&self) -> f64 {
+        self.inertia.iter().map(|i| i.inv_sqrt_mass.powi(-2)).sum()
+    }
+
     /// Finds where the impulses that were pushed lead with the joints closed; `None` if they cannot be closed so.
     pub(crate) fn predict_contact(&mut self, h: f64, params: &StepParams) -> Option<u32> {
         self.timer.resume();

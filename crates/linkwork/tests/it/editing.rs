@@ -339,7 +339,8 @@ fn bits(world: &World) -> (u64, Vec<u64>) {
 #[test]
 fn a_step_that_fails_takes_back_the_closing_of_moved_bodies() {
     let mut scene = registered("double-pendulum", &[]);
-    scene.body(lump("speck", 1e-293).at([9.0, 0.0, 0.0]));
+    // the least mass and moments that are taken: what turns it by 1e73 rad in a step is beyond numbers
+    scene.body(Body::new("speck").with_mass(1e-30).with_inertia([1e-60; 3]).at([9.0, 0.0, 0.0]));
     let mut run = Run::new(&scene, 0.01);
     run.steps(5);
     let (link, speck) = (run.body("link0"), run.body("speck"));

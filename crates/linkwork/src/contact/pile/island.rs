@@ -11,7 +11,7 @@ use crate::mechanism::herd::Herds;
 use crate::parallel::{MANY, for_each};
 use crate::params::{ContactSolver, Method, StepParams};
 use crate::scene::BodyKind;
-use crate::step::Active;
+use crate::step::{Active, Halving};
 use crate::world::{Bodies, Seen, World};
 use glam::DVec3;
 
@@ -98,7 +98,7 @@ impl Contacts {
         herds: &Herds,
         free: &[u32],
         params: &StepParams,
-        (halvings, left): (u32, u32),
+        halving: Halving,
     ) {
         self.solver = params.contact;
         for k in 0..self.count {
@@ -109,7 +109,8 @@ impl Contacts {
                 Plan::Calm
             } else {
                 let lowest = island.lowest_slot(herds, free);
-                match lowest.is_some_and(|slot| left > 0 && world.resting.hurries(slot, halvings)) {
+                let hurries = |slot| halving.is_possible() && world.resting.hurries(slot, halving.times);
+                match lowest.is_some_and(hurries) {
                     true => Plan::Wait,
                     false => Plan::Sweep,
                 }
@@ -192,7 +193,7 @@ impl Contacts {
         herds: &Herds,
         free: &[u32],
         params: &StepParams,
-        (halvings, may_halve): (u32, bool),
+        halving: Halving,
         late: &mut Active,
         report: &mut ContactReport,
     ) -> Vec<usize> {
@@ -200,7 +201,7 @@ impl Contacts {
         if piles.is_empty() {
             return others;
         }
-        let tasks = Tasks { world: world.seen(), free, herds, params, fresh, may_halve, halvings };
+        let tasks = Tasks { world: world.seen(), free, herds, params, fresh, halving };
         self.work_on(piles, mechanisms, herds, |contacts, island, members| tasks.run(contacts, island, members));
         for &k in piles {
             let mut island = self.lend(k);
@@ -213,7 +214,7 @@ impl Contacts {
                     self.take_manifolds(&mut island, world);
                     island.herded.iter().for_each(|&m| self.herded[m as usize] = true);
                     if let Some(slot) = island.lowest_slot(herds, free) {
-                        world.resting.note_pace(slot, halvings);
+                        world.resting.note_pace(slot, halving.times);
                     }
                 }
             }

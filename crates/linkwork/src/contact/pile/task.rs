@@ -15,6 +15,7 @@ use crate::mechanism::herd::Herds;
 use crate::mechanism::{Advance, Hat, Mechanism};
 use crate::parallel::{MANY, for_each};
 use crate::params::StepParams;
+use crate::step::Halving;
 use crate::world::Seen;
 use glam::DVec3;
 use std::sync::{Mutex, PoisonError};
@@ -33,8 +34,9 @@ const TURNS: f64 = 1e-2;
 const NEAR: f64 = 4e-3;
 /// How much nearer than foreseen something must come for all to be moved apart once, and once more, m.
 const LEAST_APART: [f64; 2] = [1e-4, 5e-4];
-/// How much deeper than foreseen asks for a smaller step, m.
+/// How much deeper than foreseen asks for a smaller step, m, and for a very small one.
 const DEEPER: f64 = 1e-3;
+const MUCH_DEEPER: f64 = 5e-3;
 
 /// The impulse of a contact point.
 #[derive(Clone, Copy)]
@@ -129,9 +131,7 @@ pub(super) struct Tasks<'a> {
     pub params: &'a StepParams,
     /// Whether mechanisms must be gathered.
     pub fresh: bool,
-    pub may_halve: bool,
-    /// How often the step has been halved.
-    pub halvings: u32,
+    pub halving: Halving,
 }
 
 impl Tasks<'_> {
@@ -285,11 +285,12 @@ impl Tasks<'_> {
                 break;
             }
         }
-        let too_deep = self.may_halve && (!closed || deeper > DEEPER);
+        let most = if self.halving.is_usual() { DEEPER } else { MUCH_DEEPER };
+        let too_deep = self.halving.is_possible() && (!closed || deeper > most);
         let is_calm = work.is_calm(h);
         let Work { pile, goings, numbers, lanes, .. } = work;
         let view = View { contacts, world, mechanisms, island, goings, numbers, pile, lanes };
-        let thrown = if self.may_halve && !too_deep && !is_calm { view.find_thrown(h) } else { Vec::new() };
+        let thrown = if self.halving.is_possible() && !too_deep && !is_calm { view.find_thrown(h) } else { Vec::new() };
         if !thrown.is_empty() {
             show_fours(pile, lanes, mechanisms);
         }
@@ -364,7 +365,7 @@ impl Tasks<'_> {
             mechanisms,
             island.tight,
             params.shock_propagation,
-            self.halvings,
+            self.halving.times,
             &island.first,
             drift,
         );
@@ -446,7 +447,7 @@ impl Tasks<'_> {
             // there is no end to look at
             return 0.0;
         }
-        let looks = !is_calm && (turns || self.may_halve);
+        let looks = !is_calm && (turns || self.halving.is_possible());
         let deeper = if looks { view.find_unforeseen(looker, h, &mut ends.touching) } else { 0.0 };
         if turns {
             let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
