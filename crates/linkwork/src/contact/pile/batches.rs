@@ -329,6 +329,12 @@ impl Batches {
         }
     }
 
+    /// Leaves of all impulses a part.
+    pub fn keep_part(&mut self, part: f64) {
+        let part = f64x4::splat(part);
+        self.points_in_use().iter_mut().for_each(|p| p.impulse = p.impulse.map(|impulse| part * impulse));
+    }
+
     /// How fast what is near comes nearer or goes away, or what presses rubs, at most, m/s.
     pub fn fastest(&self, u: &[Wide]) -> f64 {
         let none = f64x4::splat(0.0);

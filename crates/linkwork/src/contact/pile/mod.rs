@@ -82,6 +82,9 @@ const BUSY: f64 = 0.03;
 const EVERY: u32 = 5;
 /// Substeps up to which one stage is enough where nothing overlaps, s. In longer ones heaps slip more often with it (docs/method.md).
 const LONGEST_SINGLE: f64 = 2.5e-3;
+/// By how much the impulses of the substep before may raise the energy, as a factor, beyond what the kick of a step gives, before less of
+/// them is taken.
+const MAY_RISE: f64 = 2.0;
 /// Gaps and overlaps within this are none: the velocity along the normal is to be zero there. Without it walls rock.
 const DEAD_BAND: f64 = 1e-4;
 /// Part of an overlap that one substep takes out, and how far a step pushes at most, m. A corner that is pushed out turns the
@@ -151,6 +154,8 @@ pub(super) struct Pile {
     /// By how much velocities lag behind the start of the step, s, and whether what pushed in the last step still presses.
     lags: Vec<(f64, bool)>,
     way: Vec<Wide>,
+    /// Velocities after the kick of a substep, without what touches.
+    kicked: Vec<Wide>,
     /// Velocities before a substep, and before the one before it.
     before: Vec<Wide>,
     earlier: Vec<Wide>,
@@ -167,6 +172,8 @@ pub(super) struct Pile {
     /// Whether bodies are held tightly among heavier ones (a tank on its treads). There sweeps do not go on where they were going: that
     /// took a third longer and left the same overlap, single blows deeper.
     is_tight: bool,
+    /// Whether the user moves something here.
+    pub is_driven: bool,
 }
 
 impl Default for Effort {
@@ -177,6 +184,10 @@ impl Default for Effort {
 
 pub(super) fn widen(u: &Hat) -> Wide {
     [u[0], u[1], u[2], 0.0, u[3], u[4], u[5], 0.0]
+}
+
+fn product(a: &[Wide], b: &[Wide]) -> f64 {
+    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()
 }
 
 fn change(before: &Hat, after: &Hat) -> Wide {
@@ -370,17 +381,12 @@ impl Pile {
                 std::mem::swap(&mut self.before, &mut self.earlier);
                 self.before.clone_from(&self.u);
             }
-            if was_steady {
-                self.joints.mark();
-            }
+            self.joints.mark();
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
             let elapsed = f64::from(substep) * h_s;
-            self.contacts.start(&mut self.u, &self.way, elapsed);
-            self.through.start(&mut self.u, &self.way, elapsed);
-            self.start_bounded();
-            self.joints.project(mechanisms, herds, &mut self.u);
+            self.start(mechanisms, herds, elapsed);
             // with nothing to push out both stages would aim at the same: one is enough, and bodies go as friction lets them; but what is
             // seen through is not swept well with friction before its normals are (a chain of 400 links did not fall)
             let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.contacts.overlap();
@@ -416,6 +422,35 @@ impl Pile {
         }
         self.through.close(mechanisms, &mut self.u, &mut self.way, h);
         outcome
+    }
+
+    /// Begins a substep, a time after the step began, with the impulses of the one before: with that part of those of contacts which leaves the
+    /// least energy, if all of them make some. After a blow they are far too large, and sweeps take back too little of them.
+    fn start(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, elapsed: f64) {
+        self.start_bounded();
+        self.kicked.clone_from(&self.u);
+        self.contacts.start(&mut self.u, &self.way, elapsed);
+        self.through.start(&mut self.u, &self.way, elapsed);
+        self.joints.project(mechanisms, herds, &mut self.u);
+        // what is seen through has its velocities elsewhere, and what the user moves gives energy
+        let is_judged = self.through.is_empty() && !self.is_driven;
+        let most = MAY_RISE * product(&self.kicked, &self.kicked) + product(&self.kick, &self.kick);
+        if !is_judged || product(&self.u, &self.u) <= most {
+            return;
+        }
+        let with_all = self.u.clone();
+        self.joints.go_back();
+        self.u.clone_from(&self.kicked);
+        self.joints.project(mechanisms, herds, &mut self.u);
+        // joints are linear: the energy is a parabola over the part
+        let [none, slope, all] =
+            [(&self.u, &self.u), (&self.u, &with_all), (&with_all, &with_all)].map(|(a, b)| product(a, b));
+        let part = ((none - slope) / (none - 2.0 * slope + all)).clamp(0.0, 1.0);
+        self.contacts.keep_part(part);
+        self.joints.go_back();
+        self.u.clone_from(&self.kicked);
+        self.contacts.start(&mut self.u, &self.way, elapsed);
+        self.joints.project(mechanisms, herds, &mut self.u);
     }
 
     /// Whether velocities hardly changed in the last substep, which ended a time after the step began, and nothing else comes to

@@ -163,6 +163,12 @@ impl Contacts {
         self.between.start(u, way, elapsed);
     }
 
+    /// See [`Batches::keep_part`].
+    pub fn keep_part(&mut self, part: f64) {
+        self.each_part(|_, contacts| contacts.batches.keep_part(part));
+        self.between.keep_part(part);
+    }
+
     /// See [`Batches::fastest`].
     pub fn fastest(&self, u: &[Wide]) -> f64 {
         self.all().map(|(batches, bodies)| batches.fastest(&u[bodies])).fold(0.0, f64::max)

@@ -381,6 +381,9 @@ impl Tasks<'_> {
                 pile.add_bounded(bodies, rows, b.bounds, b.velocity, b.compliance, b.guess);
             }
         }
+        let is_moved =
+            |slot: u32| world.bodies.at(slot as usize).is_some_and(|b| b.v != DVec3::ZERO || b.w != DVec3::ZERO);
+        pile.is_driven = *is_driven || mechanisms.iter().any(|m| m.outside_bodies().any(is_moved));
         let outcome = pile.solve(mechanisms, herds, params.dt, params.shock_propagation);
         report.iterations += outcome.sweeps;
         report.residual = report.residual.max(outcome.residual);
