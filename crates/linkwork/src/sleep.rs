@@ -35,10 +35,13 @@ impl World {
     /// Wakes a sleeper and, from one to the next, the sleepers that joints and contacts connect it with: all that would wake with it in the next
     /// step, so that [`World::is_asleep`] is right before it.
     fn wake_with_neighbours(&mut self, id: BodyId) {
-        let mut beside: Vec<Vec<u32>> = vec![Vec::new(); self.bodies.slots()];
+        // what does not sleep, as what forces do not move, hands nothing on
+        let sleeps = |slot: u32| self.bodies.at(slot as usize).is_some_and(|b| b.asleep);
+        let mut pairs = Vec::new();
         let mut connect = |a: u32, b: u32| {
-            beside[a as usize].push(b);
-            beside[b as usize].push(a);
+            if sleeps(a) && sleeps(b) {
+                pairs.push((a, b));
+            }
         };
         let ends = |joint: &JointState| [joint.a, joint.b].into_iter().flatten().map(|id| id.slot() as u32);
         for (_, joint) in self.joints.iter() {
@@ -50,12 +53,17 @@ impl World {
         for manifold in self.collisions.manifolds.iter() {
             connect(manifold.a, manifold.b);
         }
+        // many sleep by themselves: a list for every body of the world would be made for nothing
+        let mut beside: Vec<Vec<u32>> = vec![Vec::new(); if pairs.is_empty() { 0 } else { self.bodies.slots() }];
+        for (a, b) in pairs {
+            beside[a as usize].push(b);
+            beside[b as usize].push(a);
+        }
         let mut waking = vec![id.slot() as u32];
         while let Some(slot) = waking.pop() {
-            // what does not sleep, as what forces do not move, hands nothing on
             if let Some(body) = self.bodies.at_mut(slot as usize).filter(|b| b.asleep) {
                 body.wake();
-                waking.append(&mut beside[slot as usize]);
+                beside.get_mut(slot as usize).into_iter().for_each(|others| waking.append(others));
             }
         }
     }

@@ -101,8 +101,8 @@ impl World {
     /// shape, then those of what it noticed.
     ///
     /// Bodies are followed on the straight way from where the step found them to where it left them, so that a thin sensor notices what flies
-    /// through it within a step. Sensors do not notice each other, nor what their body is joined to (unless the joint says `collide`), nor
-    /// anything in a world without collisions.
+    /// through it within a step. What a blow or a motor makes much faster in that very step is noticed only where it ends. Sensors do not notice
+    /// each other, nor what their body is joined to (unless the joint says `collide`), nor anything in a world without collisions.
     pub fn sensor_touches(&self) -> impl Iterator<Item = ((BodyId, usize), (BodyId, usize))> {
         let pair =
             |&(sensor, shape, other, other_shape): &Sensed| ((sensor, shape as usize), (other, other_shape as usize));

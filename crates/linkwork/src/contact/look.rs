@@ -33,8 +33,8 @@ const SOFT: f64 = 2e-5;
 const PASSING: f64 = 2e-3;
 /// How far what presses may come off, m.
 const LIFT: f64 = 1e-5;
-/// How far what friction holds may slip in a step, m.
-const CREEP: f64 = 1e-8;
+/// How fast what friction holds may slip, m/s.
+const CREEP: f64 = 1e-7;
 
 /// Overlap that asks for a smaller step than one that has been halved so often, m.
 pub(super) fn too_deep(halving: Halving) -> f64 {
@@ -184,7 +184,7 @@ impl Contacts {
                     let missed = [1, 2].map(|s| rows[s].lin.dot(way) - h * entry.velocity[s]);
                     let mut stretch = DVec3::ZERO;
                     if holds(entry) {
-                        worst = worst.max(length(missed[0], missed[1]) * TOLERANCE / CREEP);
+                        worst = worst.max(length(missed[0], missed[1]) * TOLERANCE / (CREEP * h));
                         stretch = rows[1].lin * missed[0] + rows[2].lin * missed[1];
                     }
                     let springy = !island.rigid || manifold.material.softness.is_some();

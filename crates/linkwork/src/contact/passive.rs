@@ -6,7 +6,7 @@
 //! more energy than it went in with takes smaller steps; in the smallest nothing is pushed apart any more, only stopped.
 
 use super::members::Members;
-use super::problem::Entry;
+use super::problem::{Entry, Law};
 use super::solve::{FASTEST_PUSH, relaxation, touching};
 use super::{ContactReport, Contacts, Island, motion_by_user};
 use crate::collide::Manifold;
@@ -22,20 +22,33 @@ const UNJUDGED: f64 = 1e-5;
 const PRESSED: (f64, f64) = (1e-3, 1e-3);
 
 impl Contacts {
-    /// Whether contacts have given bodies more energy than they had, what motors and the user give them, and pushing apart what overlaps where
-    /// the step begins may. What is soft gives energy: it is not judged.
+    /// Whether contacts have given bodies more energy than they had, what the user moves gives them, and pushing apart what overlaps where the
+    /// step begins may. What is soft gives energy: it is not judged.
     pub(super) fn make_energy(&self, island: &Island, world: &Seen, mechanisms: &Members, h: f64) -> bool {
-        if island.touching.iter().any(|m| m.material.softness.is_some()) {
-            return false;
-        }
         let half_squares = |u: &[f64; 6]| 0.5 * u.iter().map(|e| e * e).sum::<f64>();
         let mut before: f64 = island.states.iter().map(|state| half_squares(&state.kicked)).sum();
-        let mut after: f64 = island.states.iter().map(|state| half_squares(&state.u)).sum();
-        for mechanism in &mechanisms.list {
-            let [kicked, touched, by_drives] = mechanism.energies_in_contact();
-            before += kicked + by_drives;
-            after += touched;
-        }
+        let mut mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
+        let mut driven = 0.0;
+        let seen = &island.touching[..island.manifolds.len()];
+        let after = if mechanisms.list.is_empty() {
+            if island.touching.iter().any(|m| m.material.softness.is_some()) {
+                return false;
+            }
+            let fastest = |m: &Manifold| {
+                let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
+                of(m.a, m.collider_a).max(of(m.b, m.collider_b))
+            };
+            driven = seen.iter().map(fastest).fold(0.0, f64::max);
+            island.states.iter().map(|state| half_squares(&state.u)).sum()
+        } else {
+            let work = work_of_contacts(island);
+            if work <= 0.0 {
+                return false;
+            }
+            before += mechanisms.list.iter().map(|m| m.energy_before_contacts()).sum::<f64>();
+            mass += mechanisms.list.iter().map(|m| m.mass()).sum::<f64>();
+            before + work
+        };
         if after <= before {
             return false;
         }
@@ -43,16 +56,8 @@ impl Contacts {
             let deepest = m.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
             (deepest / (h + relaxation(m))).min(FASTEST_PUSH)
         };
-        let driven = |m: &Manifold| {
-            let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
-            of(m.a, m.collider_a).max(of(m.b, m.collider_b))
-        };
         // in a row of bodies that overlap the last goes as fast as all pairs together are pushed apart
-        let seen = &island.touching[..island.manifolds.len()];
-        let given = seen.iter().map(apart).sum::<f64>() + DRIVEN * seen.iter().map(driven).fold(0.0, f64::max);
-        let given = given + UNJUDGED;
-        let mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
-        let mass = mass + mechanisms.list.iter().map(|m| m.mass()).sum::<f64>();
+        let given = seen.iter().map(apart).sum::<f64>() + DRIVEN * driven + UNJUDGED;
         let most = ((1.0 + ALLOWED) * before).sqrt() + (0.5 * mass).sqrt() * given;
         after > most * most
     }
@@ -90,4 +95,22 @@ impl Contacts {
         }
         self.push_all(island, mechanisms, h);
     }
+}
+
+/// What the normals of contacts have given to machines: with impulses λ, velocities v with them and W = GGᵀ, that is λ·½((v − Wλ) + v), taken
+/// after all else has pushed. So it is nothing of what motors, springs and moved bodies give, which joints and contacts hand on. Hard joints
+/// that are solved body by body answer with them.
+fn work_of_contacts(island: &Island) -> f64 {
+    let Island { problem, rows, touching, .. } = island;
+    let (contacts, others) = problem.entries.split_at(rows.len());
+    let materials = touching.iter().flat_map(|m| m.points().iter().map(|_| &m.material));
+    let hard = contacts.iter().zip(materials).filter(|(_, m)| m.softness.is_none()).map(|(entry, _)| entry);
+    let given: f64 = hard.clone().map(|entry| entry.impulse[0] * entry.velocity[0]).sum();
+    if given <= 0.0 {
+        return 0.0;
+    }
+    let joints = others.iter().filter(|e| matches!(e.law, Law::Joint(_)) && e.compliance == 0.0);
+    let mut z = vec![0.0; problem.size];
+    hard.chain(joints).for_each(|entry| problem.push(entry, &entry.impulse, &mut z));
+    given - 0.5 * z.iter().map(|z| z * z).sum::<f64>()
 }

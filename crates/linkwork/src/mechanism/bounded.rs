@@ -315,7 +315,7 @@ impl Mechanism {
         m.coordinates[b.coordinate as usize].1.row(m, &self.pose[b.a as usize], &self.pose[b.b as usize])
     }
 
-    pub(super) fn bounded_rate_of(&self, k: usize, u: &[Hat]) -> f64 {
+    fn bounded_rate_of(&self, k: usize, u: &[Hat]) -> f64 {
         let (b, row) = (&self.layout.bounded[k], &self.bounded.rows[k]);
         let mut rate = 0.0;
         for (body, is_b) in [(b.a, false), (b.b, true)] {

@@ -478,14 +478,9 @@ impl Mechanism {
         }
     }
 
-    /// Kinetic energy before contacts and with them, and what limits, friction and motors have given in between.
-    pub(crate) fn energies_in_contact(&self) -> [f64; 3] {
-        let ContactScratch { kicked, with_contacts, .. } = &self.contact;
-        let driven = (0..self.layout.bounded.len()).map(|k| {
-            let rates = self.bounded_rate_of(k, kicked) + self.bounded_rate_of(k, with_contacts);
-            0.5 * self.bounded.first[k] * rates
-        });
-        [0.5 * product(kicked, kicked), 0.5 * product(with_contacts, with_contacts), driven.sum()]
+    /// Kinetic energy after the kick.
+    pub(crate) fn energy_before_contacts(&self) -> f64 {
+        0.5 * product(&self.contact.kicked, &self.contact.kicked)
     }
 
     /// Of all movable bodies, kg.

@@ -68,7 +68,9 @@ fn heavy_boxes_on_a_light_chain_are_not_shot_off() {
         let what = format!("h = {h:.4}, from {drop} m");
         let most = lag(200.0, (2.0 * G * (drop + 0.6)).sqrt(), h) + 30.0;
         wrong.unless(fall.rise < most, || format!("{what}: energy rises by {} J, {most} may be", fall.rise));
-        wrong.unless(fall.deepest < 0.05, || format!("{what}: {} m deep", fall.deepest));
+        // links are 5 cm thick
+        let most = if h > 0.02 { 0.05 } else { 0.02 };
+        wrong.unless(fall.deepest < most, || format!("{what}: {} m deep", fall.deepest));
         wrong.unless(run.worst_error < 1e-9, || format!("{what}: joints open by {:e} m", run.worst_error));
     }
 }

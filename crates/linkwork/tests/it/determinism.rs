@@ -30,14 +30,14 @@ const GOLDEN: &[Golden] = &[
     ("crane-load", &[], 0x591568bdd93fa797),
     ("walker", &[], 0x11f50737e8f47c7d),
     ("tube", &[("rings", 1.0), ("cells", 5.0)], 0x6fe1275f1a3edd00),
-    ("walker", &[("ground", 1.0)], 0x9f799aea7bc4e673),
+    ("walker", &[("ground", 1.0)], 0x6adef8b00dc8b98f),
     ("gripper", &[], 0x036a5699562ca50c),
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0xbd59b4b7eebfd9fd),
     ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xa0bf1a0f5a50235e),
     ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
-    ("skeletons", &[("skeletons", 2.0)], 0xff317c80277670b4),
+    ("skeletons", &[("skeletons", 2.0)], 0xff53b94b9d62fd71),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {
