@@ -203,11 +203,9 @@ export class View {
     const button = find('follow');
     button.classList.toggle('on', body !== null);
     button.disabled = body === null && this.selected.body === null;
-    if (body !== null && this.frame) {
-      const at = new Vector3().fromArray(this.frame.positions, 3 * body);
-      this.stage.carry(at.sub(this.stage.controls.target));
-    }
-    this.followedAt = null;
+    // from here on: the next frame may be far away
+    this.followedAt = body !== null && this.frame ? new Vector3().fromArray(this.frame.positions, 3 * body) : null;
+    if (this.followedAt) this.stage.carry(this.followedAt.clone().sub(this.stage.controls.target));
   }
 
   home() {
