@@ -13,7 +13,7 @@
 
 use super::free::{Free, predict_all};
 use super::newton::Laid;
-use super::pile::{Against, Batches, Frame, Point, PointImpulse, Wide, drift_at, drifts, narrow, widen};
+use super::pile::{Against, Batches, Frame, Point, PointImpulse, Turn, Wide, drift_at, drifts, narrow, widen};
 use super::solve::{FASTEST_PUSH, RELAXATION, REST_DEPTH, SLIP_TOLERANCE, SOFT_TOLERANCE, contact_stiffness};
 use super::{Contacts, Island, NONE};
 use crate::mechanism::herd::Herds;
@@ -239,7 +239,7 @@ impl Contacts {
             if manifold.points().iter().any(|p| h * drift_at(world.bodies, manifold, p.position).length() > MOST_WAY) {
                 return false;
             }
-            quiet.batches.add(m, manifold, bodies, drifts(world.bodies, manifold));
+            quiet.batches.add(m, manifold, bodies, drifts(world.bodies, manifold), Turn::NONE);
         }
         let gravity = world.gravity.length();
         let Quiet { batches, laws, frames, .. } = quiet;

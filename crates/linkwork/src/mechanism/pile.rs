@@ -3,6 +3,7 @@
 //! Between the kick and the move every sweep of the pile ends with u −= Ĵᵀ A⁻¹ (Ĵu + drift): [`Mechanism::project_velocities`]
 //! for one, [`Mechanism::project_lanes`] for four that are laid out alike.
 
+use super::layout::Source;
 use super::{Advance, Hat, Mechanism, Reason, SIGMA_BOUND};
 use crate::linalg::Factor;
 use crate::linalg::kernels::with_size;
@@ -167,6 +168,24 @@ impl Mechanism {
     pub(crate) fn is_machine(&self) -> bool {
         let freedoms = self.count_freedoms();
         !self.has_many_motions() && freedoms < self.layout.movable
+    }
+
+    /// The place in the world about which it can turn at most, if it hangs on something: the middle of where its joints hold it there.
+    pub(crate) fn anchor(&self) -> Option<DVec3> {
+        let (mut sum, mut count) = (DVec3::ZERO, 0.0);
+        for node in &self.layout.nodes {
+            let Source::Joint { model, .. } = node.source else { continue };
+            let model = &self.layout.models[model as usize];
+            for (k, anchor) in [(node.a as usize, model.anchor_a), (node.b as usize, model.anchor_b)] {
+                if k >= self.layout.movable {
+                    let (at, turns) = (&self.pose[k], self.outside[k].w != DVec3::ZERO);
+                    // what turns with what the user moves turns about its middle
+                    sum += if turns { at.x } else { at.x + at.r * anchor };
+                    count += 1.0;
+                }
+            }
+        }
+        (count > 0.0).then(|| sum / count)
     }
 
     pub(crate) fn row_count(&self) -> usize {

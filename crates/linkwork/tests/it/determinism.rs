@@ -36,7 +36,7 @@ const GOLDEN: &[Golden] = &[
     ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
     ("rings", &[("rings", 50.0)], 0xbd59b4b7eebfd9fd),
     ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xa0bf1a0f5a50235e),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x78f50f8df3d41272),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x796f21039688a6db),
     ("skeletons", &[("skeletons", 2.0)], 0xff53b94b9d62fd71),
 ];
 

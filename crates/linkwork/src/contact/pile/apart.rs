@@ -15,6 +15,7 @@
 
 use super::batches::Batches;
 use super::parts::Contacts;
+use super::turning::Turn;
 use super::{DEAD_BAND, FARTHEST_PUSH, Frame, NOBODY, Pile, Wide};
 use crate::collide::Manifold;
 use crate::mechanism::Mechanism;
@@ -211,7 +212,7 @@ impl Pile {
         frames.extend(self.frames.iter().zip(places).map(|(frame, end)| Frame { x: end.x, ..*frame }));
         for (k, (manifold, &bodies)) in touching.iter().zip(&*bodies).enumerate() {
             if !bodies.iter().flatten().any(|body| self.through.has(*body)) {
-                self.unforeseen.add(k as u32, manifold, bodies, false);
+                self.unforeseen.add(k as u32, manifold, bodies, false, Turn::NONE);
             }
         }
         self.unforeseen.prepare(touching, frames, 1.0, true, |_, _| DVec3::ZERO);

@@ -1,6 +1,7 @@
 //! Contacts in batches of four that share no body, one to a lane.
 
 use super::lanes::{Against, Pair, Vector, dot, in_lanes, with_fourth};
+use super::turning::Turn;
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, STEADY, Wide};
 use crate::collide::Manifold;
 use crate::math::lanes::cross;
@@ -19,6 +20,8 @@ pub(super) struct Waiting {
     colour: u8,
     /// Whether a body that the user moves is in it.
     pub drifts: bool,
+    /// How the velocity of b past a turns that friction holds.
+    pub turn: Turn,
 }
 
 /// What can be in one batch: the same colour and about as many points.
@@ -70,6 +73,39 @@ pub(super) struct Batch {
     points: u32,
     /// How much the last sweep changed velocities, m/s.
     moved: f64x4,
+    turns: Option<Turns>,
+}
+
+/// How velocities across turn that friction holds ([`Turn`]) along the directions of a batch, and what drifts have got of that.
+#[derive(Clone, Copy)]
+struct Turns {
+    rates: [f64; 4],
+    first: [f64x4; 3],
+    second: [f64x4; 3],
+    given: [f64x4; 3],
+    /// About the normal, rad/s.
+    spin: [f64; 4],
+    /// The substep that impulses are of.
+    since: f64,
+}
+
+impl Turns {
+    /// Begins a substep of `h_s`, a time after the step began: impulses turn along, and friction is to hold what velocities have become.
+    fn start(&mut self, points: &mut [Point], elapsed: f64, h_s: f64) {
+        let factors = self.rates.map(|rate| Turn::factors(rate, elapsed, h_s));
+        let [sin, cos] = [0, 1].map(|k| f64x4::new(factors.map(|f| f[k])));
+        let now: [f64x4; 3] = std::array::from_fn(|r| -(self.first[r] * sin + self.second[r] * cos));
+        let before = std::mem::replace(&mut self.given, now);
+        let substep = elapsed / h_s + 0.5;
+        let passed = h_s * (substep - std::mem::replace(&mut self.since, substep));
+        let turned = self.spin.map(|spin| (spin * passed).sin_cos());
+        let (sin, cos) = (f64x4::new(turned.map(|t| t.0)), f64x4::new(turned.map(|t| t.1)));
+        for point in points {
+            (1..3).for_each(|r| point.drift[r] += now[r] - before[r]);
+            let [_, a, b] = point.impulse;
+            (point.impulse[1], point.impulse[2]) = (cos * a - sin * b, sin * a + cos * b);
+        }
+    }
 }
 
 impl Batch {
@@ -100,13 +136,14 @@ impl Batches {
     }
 
     /// Takes a manifold by its number; bodies are `None` where nothing moves. `drifts` if the user moves one of them.
-    pub fn add(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
+    pub fn add(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool, turn: Turn) {
         self.waiting.push(Waiting {
             number,
             bodies: bodies.map(|b| b.unwrap_or(NOBODY)),
             points: manifold.points().len() as u8,
             colour: 0,
             drifts,
+            turn,
         });
     }
 
@@ -131,7 +168,8 @@ impl Batches {
             // what found no colour shares no batch
             let most = if usize::from(head.colour) == COLOURS { 1 } else { 4 };
             let count = order[at..].iter().take(most).take_while(|k| same(k)).count();
-            let nothing = Waiting { number: NOBODY, bodies: [NOBODY; 2], points: 0, colour: 0, drifts: false };
+            let nothing =
+                Waiting { number: NOBODY, bodies: [NOBODY; 2], points: 0, colour: 0, drifts: false, turn: Turn::NONE };
             let members: [Waiting; 4] = std::array::from_fn(|l| match l < count {
                 true => self.waiting[order[at + l] as usize],
                 false => nothing,
@@ -177,6 +215,19 @@ impl Batches {
         let placed = bodies.map(|b| Placed::of(frames, &b));
         let pair = Pair::new(bodies, directions, [placed[0].inv_sqrt_mass, placed[1].inv_sqrt_mass]);
         let first = self.used;
+        let along = |v: [DVec3; 4]| {
+            let [x, y, z, _] = in_lanes(v.map(|v| with_fourth(v, 0.0)));
+            directions.map(|d| dot(&[x, y, z], &d))
+        };
+        let turns = members.iter().any(|m| m.turn.rate > 0.0).then(|| Turns {
+            rates: members.map(|m| m.turn.rate),
+            first: along(members.map(|m| m.turn.first)),
+            second: along(members.map(|m| m.turn.second)),
+            spin: along(members.map(|m| m.turn.spin))[0].to_array(),
+            given: [f64x4::splat(0.0); 3],
+            // the mean over the last step
+            since: -0.5 * n,
+        });
         self.batches.push(Batch {
             pair,
             numbers: members.map(|m| m.number),
@@ -184,6 +235,7 @@ impl Batches {
             first: first as u32,
             points: points as u32,
             moved: f64x4::splat(0.0),
+            turns,
         });
         self.used += points;
         if self.points.len() < self.used {
@@ -310,17 +362,22 @@ impl Batches {
         &mut self.points[..self.used]
     }
 
-    /// Begins a substep, a time after the step began: gaps by now, and the impulses of the substep before.
-    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64) {
-        let elapsed = f64x4::splat(elapsed);
+    /// Begins a substep of `h_s`, a time after the step began: gaps by now, velocities that friction holds, and the impulses of the substep
+    /// before.
+    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64, h_s: f64) {
+        let time = f64x4::splat(elapsed);
         let Batches { batches, points, .. } = self;
         for batch in batches {
+            if let Some(turns) = &mut batch.turns {
+                let range = batch.first as usize..(batch.first + batch.points) as usize;
+                turns.start(&mut points[range], elapsed, h_s);
+            }
             let pair = &batch.pair;
             let moved = pair.against(&pair.gather(way));
             let lanes = pair.gather(u);
             let mut against = pair.against(&lanes);
             for point in &mut points[batch.range()] {
-                point.now = point.gap + point.rate(0, pair, &moved) + point.drift[0] * elapsed;
+                point.now = point.gap + point.rate(0, pair, &moved) + point.drift[0] * time;
                 for r in 0..3 {
                     point.push(r, pair, point.impulse[r], &mut against);
                 }

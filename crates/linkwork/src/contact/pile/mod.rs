@@ -26,6 +26,7 @@ mod parts;
 mod shock;
 mod task;
 mod through;
+mod turning;
 
 use crate::collide::Manifold;
 use crate::mechanism::four::{Four, Member};
@@ -43,6 +44,7 @@ use lanes::gather;
 use parts::{Contacts, cuts};
 pub(super) use task::{PointImpulse, Spare};
 use through::Throughs;
+pub(super) use turning::Turn;
 use wide::f64x4;
 
 /// Substeps of a step, and sweeps of one stage at most.
@@ -261,9 +263,17 @@ impl Pile {
         self.joints.add(mechanism, first);
     }
 
-    /// Adds a contact; bodies are `None` where nothing moves, `drifts` says whether the user moves one.
-    pub fn add_contact(&mut self, number: u32, manifold: &Manifold, bodies: [Option<u32>; 2], drifts: bool) {
-        self.contacts.between.add(number, manifold, bodies, drifts);
+    /// Adds a contact; bodies are `None` where nothing moves, `drifts` says whether the user moves one, and `turn` how the velocity
+    /// turns that friction holds ([`turning`]).
+    pub fn add_contact(
+        &mut self,
+        number: u32,
+        manifold: &Manifold,
+        bodies: [Option<u32>; 2],
+        drifts: bool,
+        turn: Turn,
+    ) {
+        self.contacts.between.add(number, manifold, bodies, drifts, turn);
     }
 
     /// Chooses the mechanisms that are seen through, and puts the other contacts into lanes; see [`Batches::prepare`]. The step has
@@ -386,7 +396,7 @@ impl Pile {
                 (0..8).for_each(|s| u[s] += kick[s] / n);
             }
             let elapsed = f64::from(substep) * h_s;
-            self.start(mechanisms, herds, elapsed);
+            self.start(mechanisms, herds, elapsed, h_s);
             // with nothing to push out both stages would aim at the same: one is enough, and bodies go as friction lets them; but what is
             // seen through is not swept well with friction before its normals are (a chain of 400 links did not fall)
             let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.contacts.overlap();
@@ -424,13 +434,13 @@ impl Pile {
         outcome
     }
 
-    /// Begins a substep, a time after the step began, with the impulses of the one before: with that part of those of contacts which leaves the
+    /// Begins a substep of `h_s`, a time after the step began, with the impulses of the one before: with that part of those of contacts which leaves the
     /// least energy, if all of them make some. After a blow they are far too large, and sweeps take back too little of them.
-    fn start(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, elapsed: f64) {
+    fn start(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, elapsed: f64, h_s: f64) {
         self.start_bounded();
         self.kicked.clone_from(&self.u);
-        self.contacts.start(&mut self.u, &self.way, elapsed);
-        self.through.start(&mut self.u, &self.way, elapsed);
+        self.contacts.start(&mut self.u, &self.way, elapsed, h_s);
+        self.through.start(&mut self.u, &self.way, elapsed, h_s);
         self.joints.project(mechanisms, herds, &mut self.u);
         // what is seen through has its velocities elsewhere, and what the user moves gives energy
         let is_judged = self.through.is_empty() && !self.is_driven;
@@ -449,7 +459,7 @@ impl Pile {
         self.contacts.keep_part(part);
         self.joints.go_back();
         self.u.clone_from(&self.kicked);
-        self.contacts.start(&mut self.u, &self.way, elapsed);
+        self.contacts.start(&mut self.u, &self.way, elapsed, h_s);
         self.joints.project(mechanisms, herds, &mut self.u);
     }
 

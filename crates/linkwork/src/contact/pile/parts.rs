@@ -158,9 +158,9 @@ impl Contacts {
     }
 
     /// See [`Batches::start`].
-    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64) {
-        self.each_with(u, |part, u, first| part.batches.start(u, &way[first..first + u.len()], elapsed));
-        self.between.start(u, way, elapsed);
+    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64, h_s: f64) {
+        self.each_with(u, |part, u, first| part.batches.start(u, &way[first..first + u.len()], elapsed, h_s));
+        self.between.start(u, way, elapsed, h_s);
     }
 
     /// See [`Batches::keep_part`].

@@ -3,6 +3,7 @@
 
 use super::apart::{End, Ends};
 use super::island::{Census, drift_at, drifts};
+use super::turning::Turning;
 use super::{DEAD_BAND, Frame, Pile, Wide, widen};
 use crate::collide::{ContactPoint, Looker, Manifold, Touches};
 use crate::contact::free::{Free, predict_all};
@@ -341,6 +342,7 @@ impl Tasks<'_> {
         }
         let mut report = island.report;
         (*sweep, *is_driven) = (0.0, false);
+        let mut turning = Turning::new(contacts, island, world, herds, self.free, params.dt);
         for &m in &island.manifolds {
             let manifold = &world.collisions.manifolds[m as usize];
             let number = |slot: u32| (contacts.unit[slot as usize] != NONE).then(|| numbers[slot as usize]);
@@ -353,7 +355,7 @@ impl Tasks<'_> {
             let may_drift = bodies.contains(&None);
             let drifts = may_drift && drifts(world.bodies, manifold);
             *is_driven |= drifts;
-            pile.add_contact(m, manifold, bodies, drifts);
+            pile.add_contact(m, manifold, bodies, drifts, turning.of(manifold, mechanisms));
             for point in manifold.points() {
                 report.contacts += 1;
                 report.penetration = report.penetration.max(-point.gap);

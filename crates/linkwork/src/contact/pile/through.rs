@@ -15,6 +15,7 @@
 use super::apart::Ways;
 use super::batches::Waiting;
 use super::joints::{Joints, Single};
+use super::turning::Turn;
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, Wide, narrow, widen};
 use crate::collide::Manifold;
 use crate::math::multiply_add;
@@ -153,7 +154,12 @@ struct Point {
     number: u32,
     directions: [DVec3; 3],
     sides: [Side; 2],
+    /// Velocity that bodies moved by the user give, and with that by which what friction holds turns.
+    given: [f64; 3],
+    turn: Turn,
     drift: [f64; 3],
+    /// The substep that impulses are of.
+    since: f64,
     gap: f64,
     now: f64,
     target: f64,
@@ -307,12 +313,17 @@ impl Throughs {
             };
         }
         let moved = if w.drifts { drift(manifold, point.position) } else { DVec3::ZERO };
+        let drift = directions.map(|d| d.dot(moved));
         self.points.push(Point {
             manifold: w.number,
             number: number as u32,
             directions,
             sides,
-            drift: directions.map(|d| d.dot(moved)),
+            given: drift,
+            turn: w.turn,
+            drift,
+            // the mean over the last step
+            since: -0.5 * n,
             gap: point.gap,
             now: 0.0,
             target: 0.0,
@@ -399,12 +410,15 @@ impl Throughs {
     }
 
     /// Begins a substep, a time after the step began.
-    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64) {
+    pub fn start(&mut self, u: &mut [Wide], way: &[Wide], elapsed: f64, h_s: f64) {
         let Throughs { throughs, points, .. } = self;
         for through in throughs.iter_mut() {
             through.v.iter_mut().zip(&through.kick).for_each(|(v, k)| *v += k);
         }
         for point in points {
+            if point.turn.rate > 0.0 {
+                point.turn(elapsed, h_s);
+            }
             point.now = point.gap + point.along(0, throughs, way, |t| &t.way) + point.drift[0] * elapsed;
             if point.impulse != [0.0; 3] {
                 point.push(point.impulse, throughs, u);
@@ -600,6 +614,18 @@ fn share_of_course(last: Option<f64>, now: f64) -> Option<f64> {
 }
 
 impl Point {
+    /// Begins a substep of `h_s`, a time after the step began: impulses turn along, and friction is to hold what velocities have become.
+    fn turn(&mut self, elapsed: f64, h_s: f64) {
+        let [sin, cos] = Turn::factors(self.turn.rate, elapsed, h_s);
+        let turned = self.turn.first * sin + self.turn.second * cos;
+        (1..3).for_each(|r| self.drift[r] = self.given[r] - self.directions[r].dot(turned));
+        let substep = elapsed / h_s + 0.5;
+        let passed = h_s * (substep - std::mem::replace(&mut self.since, substep));
+        let (sin, cos) = (self.turn.spin.dot(self.directions[0]) * passed).sin_cos();
+        let [_, a, b] = self.impulse;
+        (self.impulse[1], self.impulse[2]) = (cos * a - sin * b, sin * a + cos * b);
+    }
+
     /// Whether it pushes, or what it touches comes nearer than it may.
     fn is_pressed(&self, throughs: &[Through], u: &[Wide]) -> bool {
         self.impulse != [0.0; 3] || self.along(0, throughs, u, |t| &t.v) + self.drift[0] < self.target
