@@ -7,7 +7,7 @@ use super::sensors::{Near, Watch};
 use super::{Collisions, ContactPoint, Entry, Manifold, Manifolds, Pair, PlacedBody, Progress, near};
 use crate::math::Placed;
 use crate::parallel::{for_each, threads};
-use glam::DQuat;
+use glam::DVec3;
 
 /// Pairs below which one thread looks at all of them.
 const FEW_PAIRS: usize = 1000;
@@ -314,7 +314,9 @@ fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
             continue;
         }
         let scale = manifold.step / old.step;
-        let turn = (aligned < 1.0).then(|| DQuat::from_rotation_arc(old.normal, manifold.normal));
+        // the shortest turn from the old normal to the new one (Rodrigues 1840)
+        let axis = old.normal.cross(manifold.normal);
+        let turned = |v: DVec3| aligned * v + axis.cross(v) + axis * (axis.dot(v) / (1.0 + aligned));
         let mut taken = [false; 4];
         for point in manifold.points_mut() {
             let mut best = (near * near, usize::MAX);
@@ -328,7 +330,7 @@ fn carry_over(before: &[Manifold], manifold: &mut Manifold, near: f64) {
                 taken[best.1] = true;
                 let o = &old.points()[best.1];
                 point.impulse_n = scale * o.impulse_n;
-                point.impulse_t = scale * turn.map_or(o.impulse_t, |q| q * o.impulse_t);
+                point.impulse_t = scale * turned(o.impulse_t);
             }
         }
     }

@@ -161,6 +161,10 @@ impl Four {
         self.simple
     }
 
+    pub fn is_of_herd_of(&self, other: &Four) -> bool {
+        self.herd == other.herd
+    }
+
     pub fn members(&self) -> &[Member] {
         &self.members[..self.count]
     }
@@ -281,40 +285,53 @@ impl Four {
         }
     }
 
-    /// Brings velocities back to the joints, u −= Ĵᵀ A⁻¹ Ĵu; impulses are added up. Velocities of body b of all members are read by
-    /// `read` and given to `write`.
+    /// Brings velocities of N fours of one herd back to the joints, u −= Ĵᵀ A⁻¹ Ĵu; impulses are added up. Velocities of body b of all
+    /// members are read by `read` and given to `write`.
     #[inline(always)]
-    pub fn project<V: ?Sized>(
-        &mut self,
+    pub fn project<const N: usize, V: ?Sized>(
+        mut fours: [&mut Four; N],
         herd: &Herd,
         velocities: &mut V,
         read: impl Fn(&V, &[Member; 4], usize) -> Hats,
         write: impl Fn(&mut V, &[Member], usize, &Hats),
     ) {
-        self.u.clear();
-        self.u.extend((0..herd.bodies).map(|b| read(velocities, &self.members, b)));
-        self.close_rows(herd);
-        for (total, p) in self.total.iter_mut().zip(&self.rhs) {
-            *total += *p;
+        for four in &mut fours {
+            four.u.clear();
+            four.u.extend((0..herd.bodies).map(|b| read(velocities, &four.members, b)));
         }
-        for (b, u) in self.u.iter().enumerate() {
-            write(velocities, &self.members[..self.count], b, u);
+        Four::close_rows(&mut fours, herd);
+        for four in fours {
+            for (total, p) in four.total.iter_mut().zip(&four.rhs) {
+                *total += *p;
+            }
+            for (b, u) in four.u.iter().enumerate() {
+                write(velocities, &four.members[..four.count], b, u);
+            }
         }
     }
 
     /// Takes out what the joints do not allow; the impulses are left in `rhs`.
-    fn close_rows(&mut self, herd: &Herd) {
-        self.rhs.clear();
-        for (pin, [a, b]) in herd.pins.iter().zip(&self.sides) {
-            let (ua, ub) = (&self.u[pin.a as usize], &self.u[pin.b as usize]);
-            self.rhs.extend((0..3).map(|r| {
-                let of_a = a.scale.mul_add(ua[r], dot(&a.turns[r], &[ua[3], ua[4], ua[5]]));
-                let of_b = b.scale.mul_add(ub[r], dot(&b.turns[r], &[ub[3], ub[4], ub[5]]));
-                -(of_a + of_b)
-            }));
+    fn close_rows<const N: usize>(fours: &mut [&mut Four; N], herd: &Herd) {
+        let mut all = fours.each_mut().map(|four| {
+            four.rhs.resize(herd.rows(), f64x4::splat(0.0));
+            (&mut four.u[..], &four.sides[..herd.pins.len()], &mut four.rhs[..], &four.values[..])
+        });
+        for (k, pin) in herd.pins.iter().enumerate() {
+            for (u, sides, rhs, _) in &mut all {
+                let ([a, b], ua, ub) = (&sides[k], &u[pin.a as usize], &u[pin.b as usize]);
+                let of = |r: usize| {
+                    let of_a = a.scale.mul_add(ua[r], dot(&a.turns[r], &[ua[3], ua[4], ua[5]]));
+                    let of_b = b.scale.mul_add(ub[r], dot(&b.turns[r], &[ub[3], ub[4], ub[5]]));
+                    -(of_a + of_b)
+                };
+                rhs[3 * k..3 * k + 3].copy_from_slice(&[of(0), of(1), of(2)]);
+            }
         }
-        herd.pattern.solve_lanes(&self.values, &mut self.rhs);
-        apply(&herd.pins, &self.sides, &self.rhs, &mut self.u);
+        let values = all.each_ref().map(|(_, _, _, values)| *values);
+        herd.pattern.solve_threes(values, all.each_mut().map(|(_, _, rhs, _)| &mut **rhs));
+        for (k, pin) in herd.pins.iter().enumerate() {
+            all.iter_mut().for_each(|(u, sides, p, _)| push(pin, &sides[k], &p[3 * k..3 * k + 3], u));
+        }
     }
 
     /// Remembers the impulses so far.
@@ -378,7 +395,7 @@ impl Four {
                 f64x4::new(std::array::from_fn(|l| if closed[l].is_none() && !given_up[l] { -1.0 / h } else { 0.0 }));
             self.rhs.clear();
             self.rhs.extend(self.error.iter().map(|e| *e * open));
-            herd.pattern.solve_lanes(&self.values, &mut self.rhs);
+            herd.pattern.solve_threes([&self.values], [&mut self.rhs]);
             self.impulse.iter_mut().zip(&self.rhs).for_each(|(p, d)| *p += *d);
             apply(&herd.pins, &self.sides, &self.rhs, &mut self.u);
         }
@@ -509,7 +526,7 @@ impl Four {
             }
         }
         self.linearise(herd);
-        self.close_rows(herd);
+        Four::close_rows(&mut [self], herd);
         self.lag = pushed.map(|p| if p { 0.5 * substep } else { 0.0 });
         let per_h = f64x4::splat(1.0 / h);
         for (start, u) in self.start.iter_mut().zip(&self.u) {
@@ -608,13 +625,19 @@ impl Inertia {
 /// u += Ĵᵀp.
 #[inline(always)]
 fn apply(pins: &[Pin], sides: &[[Side; 2]], p: &[f64x4], u: &mut [Hats]) {
-    for ((pin, sides), p) in pins.iter().zip(sides).zip(p.as_chunks::<3>().0) {
-        for (body, side) in [pin.a, pin.b].into_iter().zip(sides) {
-            let u = &mut u[body as usize];
-            for r in 0..3 {
-                u[r] = side.scale.mul_add(p[r], u[r]);
-                (0..3).for_each(|c| u[3 + c] = side.turns[r][c].mul_add(p[r], u[3 + c]));
-            }
+    for ((pin, sides), p) in pins.iter().zip(sides).zip(p.chunks_exact(3)) {
+        push(pin, sides, p, u);
+    }
+}
+
+/// The same of one joint.
+#[inline(always)]
+fn push(pin: &Pin, sides: &[Side; 2], p: &[f64x4], u: &mut [Hats]) {
+    for (body, side) in [pin.a, pin.b].into_iter().zip(sides) {
+        let u = &mut u[body as usize];
+        for r in 0..3 {
+            u[r] = side.scale.mul_add(p[r], u[r]);
+            (0..3).for_each(|c| u[3 + c] = side.turns[r][c].mul_add(p[r], u[3 + c]));
         }
     }
 }

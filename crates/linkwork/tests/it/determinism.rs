@@ -31,13 +31,13 @@ const GOLDEN: &[Golden] = &[
     ("walker", &[], 0x11f50737e8f47c7d),
     ("tube", &[("rings", 1.0), ("cells", 5.0)], 0x6fe1275f1a3edd00),
     ("walker", &[("ground", 1.0)], 0x6adef8b00dc8b98f),
-    ("gripper", &[], 0x036a5699562ca50c),
+    ("gripper", &[], 0xa6bd3baa7c4ab7fb),
     ("cradle", &[], 0x05b32b4c0f6546ef),
-    ("pyramid", &[("base", 8.0)], 0x5dcbb5cb019526d0),
-    ("rings", &[("rings", 50.0)], 0xbd59b4b7eebfd9fd),
-    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0xa0bf1a0f5a50235e),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x796f21039688a6db),
-    ("skeletons", &[("skeletons", 2.0)], 0xff53b94b9d62fd71),
+    ("pyramid", &[("base", 8.0)], 0xb04621b4d3fcafad),
+    ("rings", &[("rings", 50.0)], 0x14abc48b927a2024),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0x2f80937f60dbea20),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x9eca18fefb871b39),
+    ("skeletons", &[("skeletons", 2.0)], 0x1719a16b24203b43),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

@@ -321,13 +321,21 @@ impl Joints {
 impl Section<'_, '_> {
     fn project(&mut self, herds: &Herds) {
         let first = self.first.body;
-        for four in &mut *self.herded {
-            let of = |members: &[Member], b: usize| places(members, b).map(|body| body.wrapping_sub(first));
-            let read = |u: &[Wide], members: &[Member; 4], b: usize| gather(u, &of(members, b));
-            let write = |u: &mut [Wide], members: &[Member], b: usize, lanes: &[f64x4; 6]| {
-                scatter_one(u, &of(members, b), lanes);
-            };
-            four.project(herds.herd_of(four), self.u, read, write);
+        let of = |members: &[Member], b: usize| places(members, b).map(|body| body.wrapping_sub(first));
+        let read = |u: &[Wide], members: &[Member; 4], b: usize| gather(u, &of(members, b));
+        let write = |u: &mut [Wide], members: &[Member], b: usize, lanes: &[f64x4; 6]| {
+            scatter_one(u, &of(members, b), lanes);
+        };
+        let mut rest = &mut *self.herded;
+        while !rest.is_empty() {
+            let herd = herds.herd_of(&rest[0]);
+            let alike = rest.get(1).is_some_and(|two| two.is_of_herd_of(&rest[0]));
+            let (now, later) = rest.split_at_mut(if alike { 2 } else { 1 });
+            match now {
+                [one, two] => Herded::project([one, two], herd, self.u, read, write),
+                _ => Herded::project([&mut now[0]], herd, self.u, read, write),
+            }
+            rest = later;
         }
         for four in self.fours {
             self.project_four(four);

@@ -189,7 +189,11 @@ pub(super) fn widen(u: &Hat) -> Wide {
 }
 
 fn product(a: &[Wide], b: &[Wide]) -> f64 {
-    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        (0..8).for_each(|s| sums[s] = a[s].mul_add(b[s], sums[s]));
+    }
+    sums.iter().sum()
 }
 
 fn change(before: &Hat, after: &Hat) -> Wide {
@@ -385,6 +389,7 @@ impl Pile {
         } else {
             COARSEST
         };
+        let share = 1.0 / n;
         let mut was_steady = false;
         for substep in 0..self.effort.substeps {
             if may_repeat {
@@ -393,7 +398,7 @@ impl Pile {
             }
             self.joints.mark();
             for (u, kick) in self.u.iter_mut().zip(&self.kick) {
-                (0..8).for_each(|s| u[s] += kick[s] / n);
+                (0..8).for_each(|s| u[s] += share * kick[s]);
             }
             let elapsed = f64::from(substep) * h_s;
             self.start(mechanisms, herds, elapsed, h_s);
@@ -402,6 +407,9 @@ impl Pile {
             let pushes_out = !may_repeat || h_s > LONGEST_SINGLE || self.contacts.overlap();
             let most = self.effort.sweeps * if pushes_out { 1 } else { 2 };
             let (pushes, pushed) = self.stage(mechanisms, herds, h_s, pushes_out, most);
+            if pushes_out {
+                self.joints.project(mechanisms, herds, &mut self.u);
+            }
             if shocks {
                 self.propagate_shocks(mechanisms, herds);
             }
@@ -414,6 +422,7 @@ impl Pile {
                 false => (0, pushed),
             };
             if shocks {
+                self.joints.project(mechanisms, herds, &mut self.u);
                 self.propagate_shocks(mechanisms, herds);
             }
             outcome.sweeps += pushes + sweeps;
@@ -430,8 +439,20 @@ impl Pile {
             }
             was_steady = is_steady;
         }
+        self.project_ends(mechanisms, herds, h);
         self.through.close(mechanisms, &mut self.u, &mut self.way, h);
         outcome
+    }
+
+    /// Brings what the last sweeps of substeps have left to the joints of the next one back to them: in velocities, and in the mean ones, where
+    /// once is enough because joints are linear.
+    fn project_ends(&mut self, mechanisms: &mut [&mut Mechanism], herds: &Herds, h: f64) {
+        self.joints.project(mechanisms, herds, &mut self.u);
+        self.joints.mark();
+        self.way.iter_mut().flatten().for_each(|way| *way /= h);
+        self.joints.project(mechanisms, herds, &mut self.way);
+        self.way.iter_mut().flatten().for_each(|mean| *mean *= h);
+        self.joints.go_back();
     }
 
     /// Begins a substep of `h_s`, a time after the step began, with the impulses of the one before: with that part of those of contacts which leaves the
@@ -493,7 +514,8 @@ impl Pile {
         self.bounded.iter_mut().for_each(|b| b.total += times * b.impulse);
     }
 
-    /// Sweeps until nothing moves, or as often as that; returns how often, and how far the last sweep moved anything, m/s.
+    /// Sweeps until nothing moves, or as often as that; returns how often, and how far the last sweep moved anything, m/s. Velocities are
+    /// not brought back to the joints after the last sweep.
     fn stage(
         &mut self,
         mechanisms: &mut [&mut Mechanism],
@@ -511,7 +533,6 @@ impl Pile {
             let mut moved = self.sweep_bounded();
             moved = moved.max(self.contacts.sweep(&mut self.u, !biased, least));
             moved = moved.max(self.through.sweep(mechanisms, &mut self.u, !biased));
-            self.joints.project(mechanisms, herds, &mut self.u);
             sweeps += 1;
             let is_slow = moved * h_s < COARSEST && moved > SLOW * last;
             let most = match moved * h_s > UNSETTLED {
@@ -522,6 +543,7 @@ impl Pile {
             if sweeps >= most || moved * h_s < self.tolerance || is_slow {
                 return (sweeps, moved);
             }
+            self.joints.project(mechanisms, herds, &mut self.u);
             last = moved;
             if !self.is_tight {
                 self.through.go_on(&mut self.u, !biased);

@@ -87,8 +87,10 @@ impl<'a> Turning<'a> {
     /// How the velocity of b past a turns if friction holds them together.
     pub fn of(&mut self, manifold: &Manifold, mechanisms: &[&mut Mechanism]) -> Turn {
         let sides = [manifold.a, manifold.b].map(|slot| (slot, self.contacts.unit[slot as usize]));
+        let turns_in_itself =
+            |unit: u32| unit != NONE && matches!(self.known[self.contacts.place_in(self.island, unit)], Some(None));
         let nothing_turns = || sides.iter().any(|(slot, _)| self.body(*slot).is_none_or(|b| b.w == DVec3::ZERO));
-        if sides[0].1 == sides[1].1 || nothing_turns() {
+        if sides[0].1 == sides[1].1 || sides.iter().any(|(_, unit)| turns_in_itself(*unit)) || nothing_turns() {
             return Turn::NONE;
         }
         let [Some(a), Some(b)] = sides.map(|(slot, unit)| self.turner(slot, unit, mechanisms)) else {

@@ -51,6 +51,43 @@ impl BlockLdlt {
         }
         weakest.to_array().map(|w| w.is_nan() || w < WEAK)
     }
+
+    /// [`BlockLdlt::solve_lanes`] with N such factors of four matrices each, side by side: numbers of one wait for each other.
+    pub fn solve_threes<const N: usize>(&self, values: [&[f64x4]; N], mut x: [&mut [f64x4]; N]) {
+        for c in &self.columns {
+            let xj: [Three; N] = std::array::from_fn(|n| three(x[n], c.row));
+            for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
+                for n in 0..N {
+                    let (tile, mut y) = (tile(values[n], b.tile), three(x[n], b.row));
+                    (0..3).for_each(|k| (0..3).for_each(|r| y[r] = tile[r][k].mul_neg_add(xj[n][k], y[r])));
+                    x[n][b.row as usize..b.row as usize + 3].copy_from_slice(&y);
+                }
+            }
+            for n in 0..N {
+                let (inverse, [a, b, d]) = (tile(values[n], c.diagonal), xj[n]);
+                let of = |k: usize| inverse[2][k].mul_add(d, inverse[1][k].mul_add(b, inverse[0][k] * a));
+                x[n][c.row as usize..c.row as usize + 3].copy_from_slice(&[of(0), of(1), of(2)]);
+            }
+        }
+        for c in self.columns.iter().rev() {
+            let mut xj: [Three; N] = std::array::from_fn(|n| three(x[n], c.row));
+            for b in &self.row_blocks[c.rows.0 as usize..c.rows.1 as usize] {
+                for n in 0..N {
+                    let (tile, y) = (tile(values[n], b.tile), three(x[n], b.row));
+                    (0..3).for_each(|r| (0..3).for_each(|k| xj[n][k] = tile[r][k].mul_neg_add(y[r], xj[n][k])));
+                }
+            }
+            (0..N).for_each(|n| x[n][c.row as usize..c.row as usize + 3].copy_from_slice(&xj[n]));
+        }
+    }
+}
+
+type Three = [f64x4; 3];
+
+#[inline(always)]
+fn three(x: &[f64x4], row: u32) -> Three {
+    let part = &x[row as usize..row as usize + 3];
+    [part[0], part[1], part[2]]
 }
 
 #[inline(always)]
@@ -152,7 +189,10 @@ mod tests {
         assert_eq!(weak, [false; 4]);
         let rhs: Vec<f64> = (0..27).map(|k| (0.37 * k as f64).cos()).collect();
         let mut together: Vec<f64x4> = rhs.iter().map(|r| f64x4::splat(*r)).collect();
+        let mut twice = [together.clone(), together.clone()];
         factor.solve_lanes(&values, &mut together);
+        factor.solve_threes([&values, &values], twice.each_mut().map(|x| &mut x[..]));
+        assert_eq!(twice, [together.clone(), together.clone()]);
         for (l, (values, reference)) in systems.iter().enumerate() {
             factor.values_mut().copy_from_slice(values);
             factor.factor(reference, 1e-6);
