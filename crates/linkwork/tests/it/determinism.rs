@@ -34,10 +34,10 @@ const GOLDEN: &[Golden] = &[
     ("gripper", &[], 0xa6bd3baa7c4ab7fb),
     ("cradle", &[], 0x05b32b4c0f6546ef),
     ("pyramid", &[("base", 8.0)], 0xb04621b4d3fcafad),
-    ("rings", &[("rings", 50.0)], 0x14abc48b927a2024),
-    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0x2f80937f60dbea20),
-    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x9eca18fefb871b39),
-    ("skeletons", &[("skeletons", 2.0)], 0x1719a16b24203b43),
+    ("rings", &[("rings", 50.0)], 0x916270d5a091e7bd),
+    ("rings", &[("rings", 56.0), ("poles", 2.0)], 0x7bd10d8694db965d),
+    ("net", &[("meshes", 5.0), ("boxes", 2.0)], 0x9a5b2ae5b6475085),
+    ("skeletons", &[("skeletons", 2.0)], 0x48c2a2d6f042c0ed),
 ];
 
 fn hash_after(scene: &Scene, steps: usize) -> u64 {

@@ -53,8 +53,6 @@ pub(in crate::contact) struct Point {
     pub(super) target: f64x4,
     /// What turns a velocity along the normal, or across it, into the impulse that takes it out.
     inverse: [f64x4; 2],
-    /// What pushes across the normal change along it.
-    crossed: [f64x4; 2],
     /// Zero in an empty lane.
     pub mobility: f64x4,
     pub friction: f64x4,
@@ -259,7 +257,6 @@ impl Batches {
             // across each other directions have no linear part in common
             let linear = pair.inverse_mass * some;
             let mut response = [linear, linear, zero, linear];
-            let mut crossed = [zero; 2];
             for (side, sign) in [(0, -some), (1, some)] {
                 let body = &placed[side];
                 let lever = [x - body.x[0], y - body.x[1], z - body.x[2]];
@@ -271,7 +268,6 @@ impl Batches {
                 response[1] += dot(turns[1], turns[1]);
                 response[2] += dot(turns[1], turns[2]);
                 response[3] += dot(turns[2], turns[2]);
-                (0..2).for_each(|k| crossed[k] += dot(turns[0], turns[1 + k]));
             }
             // tangents by the largest eigenvalue of their response
             let half = (response[1] - response[3]) * f64x4::splat(0.5);
@@ -279,7 +275,7 @@ impl Batches {
                 (response[1] + response[3]) * f64x4::splat(0.5) + (half * half + response[2] * response[2]).sqrt();
             let invert = |x: f64x4| x.simd_gt(zero).select(one / x, zero);
             point.inverse = [invert(response[0]), invert(largest)];
-            (point.mobility, point.crossed) = (response[0], crossed);
+            point.mobility = response[0];
             (point.gap, point.friction) = (gap, friction);
             let held = [hx, hy, hz];
             point.impulse = [pressed * share, dot(&held, &across[0]) * share, dot(&held, &across[1]) * share];
@@ -446,10 +442,10 @@ impl Batches {
             let mut against = pair.against(&lanes);
             let mut moved = f64x4::splat(0.0);
             for point in points {
-                moved = moved.fast_max(match friction {
-                    true => point.relax(pair, &mut against),
-                    false => point.relax_along(pair, &mut against),
-                });
+                if friction {
+                    moved = moved.fast_max(point.relax_across(pair, &mut against));
+                }
+                moved = moved.fast_max(point.relax_along(pair, &mut against));
             }
             pair.scatter(u, lanes, &against);
             batch.moved = moved;
@@ -497,38 +493,21 @@ impl Point {
         against.push(&pair.directions[r], &self.turns[r], impulse * pair.inverse_mass, impulse);
     }
 
-    /// Lets the normal alone push as much as it must; returns how much that changes its velocity.
     #[inline(always)]
     fn relax_along(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
-        let change = self.change_along(self.rate(0, pair, against));
+        let v = self.rate(0, pair, against) + self.drift[0];
+        let old = self.impulse[0];
+        let new = (old - (v - self.target) * self.inverse[0]).fast_max(f64x4::splat(0.0));
+        let change = new - old;
+        self.impulse[0] = new;
         self.push(0, pair, change, against);
         change.abs() * self.mobility
     }
 
-    /// The same with friction before it; what that changes along the normal follows from what pushes across have to do with it.
     #[inline(always)]
-    fn relax(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
-        let [v0, v1, v2] = [0, 1, 2].map(|r| self.rate(r, pair, against));
-        let [d1, d2] = self.change_across(v1, v2);
-        let d0 = self.change_along(self.crossed[0].mul_add(d1, self.crossed[1].mul_add(d2, v0)));
-        self.push(1, pair, d1, against);
-        self.push(2, pair, d2, against);
-        self.push(0, pair, d0, against);
-        d0.abs().fast_max(d1.abs().fast_max(d2.abs())) * self.mobility
-    }
-
-    /// By how much the normal's impulse changes where its velocity is `v`.
-    #[inline(always)]
-    fn change_along(&mut self, v: f64x4) -> f64x4 {
-        let old = self.impulse[0];
-        let new = (old - (v + self.drift[0] - self.target) * self.inverse[0]).fast_max(f64x4::splat(0.0));
-        self.impulse[0] = new;
-        new - old
-    }
-
-    #[inline(always)]
-    fn change_across(&mut self, v1: f64x4, v2: f64x4) -> [f64x4; 2] {
-        let (v1, v2) = (v1 + self.drift[1], v2 + self.drift[2]);
+    fn relax_across(&mut self, pair: &Pair, against: &mut Against) -> f64x4 {
+        let v1 = self.rate(1, pair, against) + self.drift[1];
+        let v2 = self.rate(2, pair, against) + self.drift[2];
         let (old1, old2) = (self.impulse[1], self.impulse[2]);
         let t1 = old1 - v1 * self.inverse[1];
         let t2 = old2 - v2 * self.inverse[1];
@@ -540,8 +519,11 @@ impl Point {
             let scale = slips.select(most / square.sqrt(), f64x4::splat(1.0));
             (new1, new2) = (scale * t1, scale * t2);
         }
+        let (d1, d2) = (new1 - old1, new2 - old2);
         (self.impulse[1], self.impulse[2]) = (new1, new2);
-        [new1 - old1, new2 - old2]
+        self.push(1, pair, d1, against);
+        self.push(2, pair, d2, against);
+        d1.abs().fast_max(d2.abs()) * self.mobility
     }
 }
 
