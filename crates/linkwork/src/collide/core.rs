@@ -51,7 +51,7 @@ impl Feature {
 
 /// A face or an edge takes part in a contact if it is turned by less than this (15°) from the contact plane: its
 /// points carry their own gaps, so taking part too early is harmless and too late makes manifolds flicker.
-const TURNED: f64 = 0.965_925_826_289_068_3;
+pub(super) const TURNED: f64 = 0.965_925_826_289_068_3;
 const TILTED: f64 = 0.258_819_045_102_520_74;
 
 /// Rims are seen as octagons fixed to the body, with the lowest point added once they tilt.

@@ -2,7 +2,7 @@
 
 use super::boxes::{self, AxisMemory};
 use super::convex::{self, AxisHint, Rounded, Workspace};
-use super::core::{Core, Feature};
+use super::core::{Core, Feature, TURNED};
 use super::manifold::Touch;
 use super::mesh::Mesh;
 use super::shape::Form;
@@ -236,10 +236,13 @@ fn farthest_of_rim(d: DVec3, radius: f64, z: f64) -> DVec3 {
     (radius * d.truncate().normalize_or(DVec2::X)).extend(z)
 }
 
-/// Points of the circle at height z: the one farthest along d, and eight that stay where they are on the body.
+/// Points of the circle at height z: the one farthest along d, and, where the circle is nearly flat, eight that stay where they are on the
+/// body. Of what rolls on its rim those ahead go straight down as far as rows know, though the rim turns them up again: wheels would
+/// bump along on them.
 fn round_rim(d: DVec3, radius: f64, z: f64) -> impl Iterator<Item = DVec3> {
     let farthest = (d.truncate().length() > FLAT_RIM).then(|| d.truncate().normalize());
-    let steady = (0..8).map(|k| DVec2::from_angle(f64::from(k) * std::f64::consts::FRAC_PI_4));
+    let steady = (0..if d.z.abs() > TURNED { 8 } else { 0 })
+        .map(|k| DVec2::from_angle(f64::from(k) * std::f64::consts::FRAC_PI_4));
     let steady = steady.filter(move |p| farthest.is_none_or(|f| f.dot(*p) < SAME_RIM_POINT));
     farthest.into_iter().chain(steady).map(move |p| (radius * p).extend(z))
 }
