@@ -14,6 +14,7 @@ mod black_box;
 mod cloth;
 mod collision;
 mod contact;
+mod contact_blows;
 mod contact_chains;
 mod contact_fast;
 mod contact_hard;
