@@ -275,6 +275,31 @@ fn ball_with(resist: impl Fn(Shape) -> Shape) -> Body {
     Body::new("ball").with_density(1000.0).placed_shape(shape).at([0.0, 0.0, 0.2])
 }
 
+/// Of the rim of a wheel the points ahead go straight down as far as rows know, which held wheels up and let them fall again.
+#[test]
+fn a_wheel_rolls_on_without_bumping() {
+    let mut wrong = Complaints::default();
+    let (radius, speed) = (0.3, 3.0);
+    let flat = Geometry::HeightField { size: [100.0, 100.0], heights: vec![vec![0.0; 21]; 21] };
+    let block = Shape::new(Geometry::Box { size: [100.0, 100.0, 1.0] }).at([0.0, 0.0, -0.5]);
+    for (what, under) in [("plane", Shape::new(Geometry::Plane)), ("box", block), ("terrain", Shape::new(flat))] {
+        for h in [1.0 / 240.0, 1.0 / 60.0] {
+            let mut scene = Scene::new("wheel");
+            scene.body(Body::fixed("ground").placed_shape(under.clone().friction(0.8)));
+            let tyre = Shape::new(Geometry::Cylinder { radius, length: 0.1 }).friction(0.8);
+            let upright = DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2);
+            let wheel = Body::new("wheel").at([0.0, 0.0, radius]).oriented(wxyz(upright)).placed_shape(tyre);
+            scene.body(wheel.moving([speed, 0.0, 0.0], [0.0, speed / radius, 0.0]));
+            let mut run = Run::new(&scene, h);
+            for _ in 0..(2.0 / h) as usize {
+                run.step();
+                wrong.close(&format!("height on {what}, h = {h}"), run.position("wheel").z, radius, 1e-5);
+            }
+            wrong.close(&format!("speed on {what}, h = {h}"), run.velocity("wheel").x, speed, 2e-3);
+        }
+    }
+}
+
 /// With a torque c m g against rolling: a (m R + I/R) = −c m g/R · R, so a = −c g/(1.4 R).
 #[test]
 fn rolling_friction_brings_a_ball_to_rest_where_it_should() {
