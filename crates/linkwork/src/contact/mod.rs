@@ -563,6 +563,9 @@ impl Contacts {
         for ((mechanism, &iterations), &touched) in mechanisms.list.iter_mut().zip(&*closings).zip(&*pushed) {
             advances.push(mechanism.finish_contact(h, params, iterations, touched));
         }
+        if halving.is_usual() && mechanisms.list.iter_mut().any(|m| m.has_gained_in_flight(h, halving.times)) {
+            return Attempt::NeedsSmallerStep;
+        }
         for (state, &touched) in states.iter_mut().zip(&pushed[closings.len()..]) {
             state.advance(world.bodies, world.gravity, h, touched);
         }

@@ -43,6 +43,8 @@ pub(super) struct ContactScratch {
     pub start: Vec<Placed>,
     /// Velocities and joint impulses without what touches.
     pub kicked: Vec<Hat>,
+    /// Mechanical energy before the kick, where velocities were those of the same time as poses, J.
+    energy: Option<f64>,
     pub kicked_impulse: Vec<f64>,
     /// The same with it, before positions are closed.
     pub with_contacts: Vec<Hat>,
@@ -139,6 +141,7 @@ impl Mechanism {
     pub(crate) fn kick_in_contact(&mut self, h: f64) {
         self.timer.resume();
         let time = 0.5 * h + self.lag;
+        self.contact.energy = self.is_judged_in_flight().then(|| self.energy_at_start());
         if self.contact.in_tree {
             return self.kick_in_tree(h, time);
         }
@@ -566,6 +569,18 @@ impl Mechanism {
         self.lag = if lags { 0.5 * h } else { 0.0 };
         self.measure_closure(&mut advance, params);
         advance
+    }
+
+    /// Whether its energy tells if a step near others, in which nothing touched it, is plausible.
+    fn is_judged_in_flight(&self) -> bool {
+        self.lag == 0.0 && self.bounded.is_empty() && !self.contact.in_tree && !self.contact.swept
+    }
+
+    /// Whether the step that was finished has gained energy, though nothing pushed it; it was halved so many `times`.
+    pub(crate) fn has_gained_in_flight(&mut self, h: f64, times: u32) -> bool {
+        self.halvings = times;
+        let before = self.contact.energy.take().filter(|_| self.lag == 0.0);
+        before.is_some_and(|energy| !self.energy_is_plausible(energy, h, false))
     }
 
     fn move_in_contact(&mut self, h: f64, supported: bool) {
