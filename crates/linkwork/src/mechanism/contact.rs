@@ -573,7 +573,7 @@ impl Mechanism {
 
     /// Whether its energy tells if a step near others, in which nothing touched it, is plausible.
     fn is_judged_in_flight(&self) -> bool {
-        self.lag == 0.0 && self.bounded.is_empty() && !self.contact.in_tree && !self.contact.swept
+        self.lag == 0.0 && !self.contact.in_tree && !self.contact.swept
     }
 
     /// Whether the step that was finished has gained energy, though nothing pushed it; it was halved so many `times`.
