@@ -3,7 +3,9 @@
 //! In the plane of a leg: a crank turns on the trunk; the leg hangs on the crank's pin and slides through a collar that
 //! swivels on the trunk straight below the crank. Where the pin goes forward the foot goes back, further and flatter.
 //! Legs of one side follow each other by half a turn, as do the two sides, so two sets of legs stand in turn.
-//! With `ground` it walks: the trunk is free, and its feet, which alone collide, start a little above the ground.
+//! With `ground` it walks: the trunk is free, and the feet start a little above the ground. A short crank and feet far apart keep its weight
+//! between the three feet on which it stands, also while it speeds up and slows down in every step. Trunk, legs and feet meet the ground,
+//! not each other.
 //! 20 rows a leg on 18 freedoms that depend on the crank alone: three rows a leg are redundant.
 
 use glam::{DQuat, DVec3};
@@ -14,16 +16,19 @@ use crate::Entry;
 use crate::parameters::{Parameter, ParameterError, Values};
 use crate::place::{ball, bar, block, silent, wxyz};
 
-const CRANK_RADIUS: f64 = 0.12;
+const CRANK_RADIUS: f64 = 0.07;
 const COLLAR_BELOW_CRANK: f64 = 0.35;
 const LEG_LENGTH: f64 = 0.95;
-const LEG_SPACING: f64 = 0.5;
-const HALF_WIDTH: f64 = 0.4;
+const LEG_SPACING: f64 = 0.7;
+const HALF_WIDTH: f64 = 0.5;
 const LEG_SECTION: f64 = 0.04;
 const FOOT_RADIUS: f64 = 0.05;
 const FOOT_FRICTION: f64 = 0.8;
 const CLEARANCE: f64 = 0.02;
 const TRUNK_MASS: f64 = 60.0;
+/// Groups of what the machine is made of and of what it walks on.
+const MACHINE: u32 = 2;
+const GROUND: u32 = 1;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "walker",
@@ -86,10 +91,10 @@ fn machine(values: &Values) -> Result<Scene, ParameterError> {
     scene.bodies = std::iter::once(trunk).chain(parts).collect();
     let walks = values.is_on("ground");
     for body in &mut scene.bodies {
-        let last = body.shapes.len() - 1;
-        for (k, shape) in body.shapes.iter_mut().enumerate() {
-            let is_foot = walks && k == last && body.name.ends_with(".shin");
-            if is_foot { shape.friction = FOOT_FRICTION } else { silent(shape) }
+        let meets_ground = walks && (body.name == "trunk" || body.name.ends_with(".shin"));
+        for shape in &mut body.shapes {
+            shape.friction = FOOT_FRICTION;
+            if meets_ground { (shape.group, shape.mask) = (MACHINE, GROUND) } else { silent(shape) }
         }
     }
     if walks {

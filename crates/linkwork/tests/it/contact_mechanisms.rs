@@ -5,6 +5,7 @@ use crate::contact::{cuboid, ground, sphere};
 use crate::overlap;
 use linkwork::glam::DVec3;
 use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Scene, Shape, WORLD};
+use std::f64::consts::PI;
 
 const G: f64 = 9.81;
 
@@ -256,4 +257,44 @@ fn what_is_hit_from_outside_is_told_once() {
     let advanced = report.kinds.accurate + report.kinds.robust + report.kinds.last_resort;
     assert!(advanced > 3 && advanced % 2 == 1, "{advanced} advances: {report:?}");
     assert!(report.contacts > 16, "the ground bears both pairs, and the ram touches one: {}", report.contacts);
+}
+
+/// Way of the trunk while cranks turn from one angle to another, if the lower set of feet stands, balls that roll as the leg tilts.
+fn way_of_walker(from: f64, to: f64) -> f64 {
+    let (crank, collar, leg, ball) = (0.07, 0.35, 0.95, 0.05);
+    let foot = |angle: f64| {
+        let (rise, reach) = angle.sin_cos();
+        let (x, z) = (crank * reach, crank * rise);
+        let shrink = leg / x.hypot(collar + z);
+        let tilt = x.atan2(collar + z);
+        (x - shrink * x - ball * tilt, z - shrink * (collar + z))
+    };
+    let pieces = 100_000;
+    let turn = (to - from) / f64::from(pieces);
+    let step = |k: i32| {
+        let angle = from + turn * f64::from(k);
+        let standing = if foot(angle).1 < foot(angle + PI).1 { angle } else { angle + PI };
+        foot(standing).0 - foot(standing + turn).0
+    };
+    (0..pieces).map(step).sum()
+}
+
+/// It used to topple after a second, its trunk passing through the ground on which its feet alone were seen.
+#[test]
+fn a_machine_on_six_legs_walks_as_far_as_its_feet_say() {
+    let mut wrong = Complaints::default();
+    for h in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 240.0] {
+        let mut run = Run::new(&registered("walker", &[("ground", 1.0)]), h);
+        run.to(2.0);
+        let (start, turned) = (run.position("trunk"), run.value_of("leg0.motor", "angle"));
+        run.to(10.0);
+        let gone = run.position("trunk") - start;
+        // cranks turn about y, from x towards -z
+        let begun = 0.3 - turned;
+        let expected = way_of_walker(begun, begun + turned - run.value_of("leg0.motor", "angle"));
+        wrong.close(&format!("way, h = {h}"), gone.x, expected, 0.03 * expected.abs());
+        wrong.unless(gone.y.abs() < 0.05, || format!("goes aside by {} m, h = {h}", gone.y));
+        let upright = run.orientation("trunk") * DVec3::Z;
+        wrong.unless(upright.z > 0.999, || format!("leans to {upright}, h = {h}"));
+    }
 }
