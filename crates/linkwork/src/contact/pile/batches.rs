@@ -5,6 +5,7 @@ use super::turning::Turn;
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, STEADY, Wide};
 use crate::collide::Manifold;
 use crate::math::lanes::cross;
+use crate::math::rotation;
 use glam::DVec3;
 use wide::f64x4;
 
@@ -98,7 +99,7 @@ impl Turns {
         let before = std::mem::replace(&mut self.given, now);
         let substep = elapsed / h_s + 0.5;
         let passed = h_s * (substep - std::mem::replace(&mut self.since, substep));
-        let turned = self.spin.map(|spin| (spin * passed).sin_cos());
+        let turned = self.spin.map(|spin| rotation::sin_cos(spin * passed));
         let (sin, cos) = (f64x4::new(turned.map(|t| t.0)), f64x4::new(turned.map(|t| t.1)));
         for point in points {
             (1..3).for_each(|r| point.drift[r] += now[r] - before[r]);

@@ -18,7 +18,7 @@ use super::joints::{Joints, Single};
 use super::turning::Turn;
 use super::{DEAD_BAND, Frame, GENTLE, NOBODY, PUSH_OUT, Wide, narrow, widen};
 use crate::collide::Manifold;
-use crate::math::multiply_add;
+use crate::math::{multiply_add, rotation};
 use crate::mechanism::pile::Response;
 use crate::mechanism::{Hat, Mechanism};
 use glam::DVec3;
@@ -621,7 +621,7 @@ impl Point {
         (1..3).for_each(|r| self.drift[r] = self.given[r] - self.directions[r].dot(turned));
         let substep = elapsed / h_s + 0.5;
         let passed = h_s * (substep - std::mem::replace(&mut self.since, substep));
-        let (sin, cos) = (self.turn.spin.dot(self.directions[0]) * passed).sin_cos();
+        let (sin, cos) = rotation::sin_cos(self.turn.spin.dot(self.directions[0]) * passed);
         let [_, a, b] = self.impulse;
         (self.impulse[1], self.impulse[2]) = (cos * a - sin * b, sin * a + cos * b);
     }

@@ -12,6 +12,7 @@
 use crate::body::BodyState;
 use crate::collide::Manifold;
 use crate::contact::{Contacts, Island, NONE};
+use crate::math::rotation;
 use crate::mechanism::Mechanism;
 use crate::mechanism::herd::Herds;
 use crate::scene::BodyKind;
@@ -47,8 +48,8 @@ impl Turn {
     /// Means of both factors over a substep of `h_s`, a time after the step began.
     pub fn factors(rate: f64, elapsed: f64, h_s: f64) -> [f64; 2] {
         let half = 0.5 * rate * h_s;
-        let chord = if half > 0.0 { half.sin() / half } else { 1.0 };
-        let (sin, cos) = (rate * (elapsed + 0.5 * h_s)).sin_cos();
+        let chord = if half > 0.0 { rotation::sin_cos(half).0 / half } else { 1.0 };
+        let (sin, cos) = rotation::sin_cos(rate * (elapsed + 0.5 * h_s));
         [chord * sin, 1.0 - chord * cos]
     }
 }
@@ -157,7 +158,6 @@ fn is_near(a: DVec3, b: DVec3) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::rotation;
 
     #[test]
     fn velocities_turn_by_their_mean_over_a_substep() {
