@@ -24,6 +24,9 @@ pub(super) struct Sweeps {
     /// Of each side and four coordinates: three rows.
     rows: Vec<[Lanes; 3]>,
     z: Vec<Lanes>,
+    /// All pushes on what is solved body by body, without what its joints answered; and z with the last answer.
+    pushes: Vec<Lanes>,
+    answered: Vec<Lanes>,
     /// Of each unit: its first four coordinates in `z`.
     starts: Vec<u32>,
     pushed: Vec<[f64; 6]>,
@@ -91,8 +94,10 @@ impl Sweeps {
             self.starts.push(lanes);
             lanes += unit.1.div_ceil(4);
         }
-        self.z.clear();
-        self.z.resize(lanes as usize, [0.0; 4]);
+        for lists in [&mut self.z, &mut self.pushes, &mut self.answered] {
+            lists.clear();
+            lists.resize(lanes as usize, [0.0; 4]);
+        }
         self.rows.clear();
         self.packed.clear();
         let is_joint = |e: &&Entry| matches!(e.law, Law::Joint(_));
@@ -130,21 +135,27 @@ impl Sweeps {
         }
     }
 
-    /// Lets the joints of mechanisms that are solved body by body answer.
+    /// Lets the joints of mechanisms that are solved body by body answer to all pushes. To answer to the last answer and what came since
+    /// would do for hard joints; springs and dampers would act once more after every sweep.
     fn project(&mut self, problem: &Problem, mechanisms: &mut Members, body_wise: &[(u32, u32)]) {
         for &(m, first) in body_wise {
             let mechanism = &mut mechanisms[m];
             let unit = problem.units.partition_point(|u| u.0 < first);
             let start = self.starts[unit] as usize;
-            let bodies = mechanism.movable_bodies().len();
-            let lanes = &mut self.z[start..start + 2 * bodies];
+            let lanes = start..start + 2 * mechanism.movable_bodies().len();
+            let (z, pushes) = (&mut self.z[lanes.clone()], &mut self.pushes[lanes.clone()]);
+            let answered = &mut self.answered[lanes];
+            for ((push, z), answered) in pushes.iter_mut().zip(&*z).zip(&*answered) {
+                (0..4).for_each(|l| push[l] += z[l] - answered[l]);
+            }
             self.pushed.clear();
-            self.pushed.extend(lanes.chunks_exact(2).map(|l| [l[0][0], l[0][1], l[0][2], l[0][3], l[1][0], l[1][1]]));
+            self.pushed.extend(pushes.chunks_exact(2).map(|l| [l[0][0], l[0][1], l[0][2], l[0][3], l[1][0], l[1][1]]));
             mechanism.respond(&mut self.pushed);
-            for (l, p) in lanes.chunks_exact_mut(2).zip(&self.pushed) {
+            for (l, p) in z.chunks_exact_mut(2).zip(&self.pushed) {
                 l[0].copy_from_slice(&p[..4]);
                 l[1][..2].copy_from_slice(&p[4..]);
             }
+            answered.copy_from_slice(z);
         }
     }
 
