@@ -262,6 +262,9 @@ impl Round<'_> {
         }
 
         // 3 the world takes the new state
+        if part.is_some() {
+            contacts.note_given(&mut world.collisions, late);
+        }
         // contacts need not go back with them: an error makes these forget
         let before =
             (!late.is_empty() && self.halving.times == 0).then(|| (world.bodies.clone(), world.joints.clone()));
@@ -308,7 +311,7 @@ impl Round<'_> {
         };
         let outcome = halves();
         if self.halving.times == 0 {
-            world.collisions.end_parts();
+            world.collisions.end_parts(h);
         }
         if let (Err(_), Some(before)) = (&outcome, before) {
             (world.bodies, world.joints) = before;

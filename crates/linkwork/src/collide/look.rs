@@ -46,6 +46,7 @@ impl Collisions {
     /// Finds what touches within reach; contacts are left in the order of their pairs.
     pub(super) fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
         self.part = 0;
+        self.earlier.clear();
         self.unseen.clear();
         self.progress.clear();
         self.progress.extend(self.entries.iter().map(|e| Collisions::progress_of(e, bodies)));
@@ -123,23 +124,28 @@ impl Collisions {
         Some(pairs)
     }
 
-    /// Ends a step of which something took parts: every pair keeps the contacts that were found last.
-    pub fn end_parts(&mut self) {
+    /// Ends a step of `h` of which something took parts: every pair keeps the contacts that were found last, and what those before gave.
+    pub fn end_parts(&mut self, h: f64) {
         if std::mem::take(&mut self.part) == 0 {
             return;
         }
-        let Collisions { pairs, manifolds, old, unseen, .. } = self;
+        let Collisions { pairs, manifolds, old, unseen, earlier, .. } = self;
         // those of an earlier part are not told once their pair has been looked at again
         unseen.retain(|&k| {
             let m = &manifolds[k as usize];
             let pair = pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b)));
             pair.is_ok_and(|pair| pairs[pair].count > 0 && pairs[pair].first < k)
         });
+        let mut given = given_earlier(manifolds, pairs, unseen).into_iter().peekable();
+        earlier.begin(h);
         old.clear();
-        for pair in pairs.iter_mut().filter(|pair| pair.count > 0) {
+        for (number, pair) in pairs.iter_mut().enumerate().filter(|(_, pair)| pair.count > 0) {
             let found = pair.first as usize..(pair.first + pair.count) as usize;
             pair.first = old.len() as u32;
             old.extend_from_slice(&manifolds[found]);
+            if let Some((_, impulse)) = given.next_if(|(of, _)| *of == number) {
+                earlier.add(pair.first, &old[pair.first as usize..], impulse);
+            }
         }
         for k in unseen.iter_mut() {
             let before = std::mem::replace(k, old.len() as u32);
@@ -149,6 +155,29 @@ impl Collisions {
         old.clear();
         old.make_room(manifolds.len());
     }
+}
+
+/// What contacts of parts of a step gave before those that their pairs keep, N s on b, in the order of pairs; `unseen` are kept beside them.
+fn given_earlier(manifolds: &[Manifold], pairs: &[Pair], unseen: &[u32]) -> Vec<(usize, DVec3)> {
+    let mut given: Vec<(usize, DVec3)> = Vec::new();
+    for (k, m) in manifolds.iter().enumerate().filter(|(_, m)| m.given) {
+        let Ok(number) = pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b))) else { continue };
+        let pair = &pairs[number];
+        let is_kept = (pair.first as usize..(pair.first + pair.count) as usize).contains(&k);
+        // what does not touch any more is not told
+        if pair.count > 0 && !is_kept && !unseen.contains(&(k as u32)) {
+            given.push((number, m.impulse()));
+        }
+    }
+    given.sort_by_key(|(number, _)| *number);
+    given.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            first.1 += later.1;
+        }
+        same
+    });
+    given
 }
 
 /// Whether a pair is looked at in a part of a step.
@@ -288,6 +317,7 @@ impl Looks<'_> {
                 (manifold.collider_a, manifold.collider_b) = (pair.a, pair.b);
                 (manifold.shape_a, manifold.shape_b) = (ca.shape, cb.shape);
                 (manifold.normal, manifold.material, manifold.step) = (touch.normal, material, h);
+                manifold.given = false;
                 for (point, &(position, gap)) in manifold.points_mut().iter_mut().zip(&touch.points) {
                     *point = ContactPoint {
                         position,

@@ -53,6 +53,8 @@ pub(crate) struct Manifold {
     pub shape_a: u32,
     pub shape_b: u32,
     count: u8,
+    /// Whether its bodies have taken its impulses in a part of the step; in the world's list only.
+    pub given: bool,
     /// The step that its impulses are of, s.
     pub step: f64,
     /// World, from a to b.
@@ -77,12 +79,13 @@ impl Manifold {
         step: 1.0,
         points: [ContactPoint::NONE; 4],
         count: 0,
+        given: false,
     };
 
     /// Moves points to where two bodies that have hardly moved have carried them, for a step of `h`.
     pub(super) fn follow(&mut self, a: &PlacedBody, b: &PlacedBody, h: f64) {
         let (scale, normal) = (h / self.step, self.normal);
-        self.step = h;
+        (self.step, self.given) = (h, false);
         for point in self.points_mut() {
             let (on_a, on_b) = (a.x + a.q * point.local_a, b.x + b.q * point.local_b);
             point.position = 0.5 * (on_a + on_b);
@@ -109,15 +112,33 @@ impl Manifold {
 
     /// Becomes another one, of which only points in use are touched.
     pub fn take(&mut self, m: &Manifold) {
-        let Manifold { a, b, collider_a, collider_b, shape_a, shape_b, normal, material, step, points: _, count } = *m;
+        let Manifold {
+            a,
+            b,
+            collider_a,
+            collider_b,
+            shape_a,
+            shape_b,
+            normal,
+            material,
+            step,
+            points: _,
+            count,
+            given,
+        } = *m;
         (self.a, self.b, self.collider_a, self.collider_b) = (a, b, collider_a, collider_b);
-        (self.shape_a, self.shape_b, self.count) = (shape_a, shape_b, count);
+        (self.shape_a, self.shape_b, self.count, self.given) = (shape_a, shape_b, count, given);
         (self.normal, self.material, self.step) = (normal, material, step);
         self.points_mut().copy_from_slice(m.points());
     }
 
     pub fn clear(&mut self) {
         self.count = 0;
+    }
+
+    /// All that it gives to b, N s.
+    pub fn impulse(&self) -> DVec3 {
+        self.points().iter().map(|p| self.normal * (p.impulse_n + p.blow) + p.impulse_t).sum()
     }
 
     pub fn points(&self) -> &[ContactPoint] {

@@ -33,6 +33,7 @@ mod query;
 mod ray;
 mod sensors;
 pub(crate) mod shape;
+mod told;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ use parry::Bounds;
 use sensors::Watch;
 use shape::Collider;
 use std::sync::{Arc, OnceLock};
+use told::Earlier;
 
 /// A body as collision sees it: centre of mass, principal axes, velocities.
 #[derive(Clone, Copy, Debug, Default)]
@@ -206,6 +208,8 @@ pub(crate) struct Collisions {
     part: usize,
     /// Contacts that were not seen where the step began, by their numbers; no pair knows of them.
     unseen: Vec<u32>,
+    /// What contacts gave in parts of the last step before the last.
+    earlier: Earlier,
     // working memory
     finders: Vec<Finder>,
     old: Manifolds,
@@ -371,10 +375,18 @@ impl Collisions {
     }
 
     /// Adds contacts that solving has found where bodies end.
-    pub fn add_unseen(&mut self, manifolds: &[Manifold]) {
+    /// Returns their numbers.
+    pub fn add_unseen(&mut self, manifolds: &[Manifold]) -> std::ops::Range<u32> {
         let first = self.manifolds.len() as u32;
-        self.unseen.extend(first..first + manifolds.len() as u32);
+        let numbers = first..first + manifolds.len() as u32;
+        self.unseen.extend(numbers.clone());
         self.manifolds.extend_from_slice(manifolds);
+        numbers
+    }
+
+    /// The numbers of contacts whose bodies have taken their impulses in a part of a step.
+    pub fn note_given(&mut self, numbers: impl Iterator<Item = u32>) {
+        numbers.for_each(|k| self.manifolds[k as usize].given = true);
     }
 
     /// Contacts of the present step, or part of one, and the number of the first.
@@ -474,6 +486,7 @@ impl Collisions {
         for point in self.manifolds.iter_mut().flat_map(Manifold::points_mut) {
             (point.impulse_n, point.impulse_t, point.blow) = (0.0, DVec3::ZERO, 0.0);
         }
+        self.earlier.clear();
     }
 
     /// Colliders go where their bodies are. Fat boxes that are far too large are made anew if they `may_shrink`: in a part of a step

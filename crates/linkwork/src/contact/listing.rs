@@ -1,6 +1,9 @@
 //! What users can read of contacts: the points that push, and what has begun or ended to touch.
 
+use super::{Contacts, Island};
+use crate::collide::Collisions;
 use crate::handle::BodyId;
+use crate::step::Active;
 use crate::world::World;
 use glam::DVec3;
 
@@ -52,10 +55,10 @@ pub(crate) struct Touch {
 impl World {
     /// Every point at which bodies pushed each other in the last step.
     pub fn contacts(&self) -> impl Iterator<Item = Contact> {
-        self.collisions.manifolds.iter().flat_map(move |m| {
+        self.collisions.told().flat_map(move |told| {
+            let (m, step) = (told.manifold, told.step);
             let bodies = self.body_at(m.a as usize).zip(self.body_at(m.b as usize));
-            let pushing = m.points().iter().filter(|p| p.impulse_n + p.blow > 0.0);
-            pushing.filter_map(move |p| {
+            told.points().filter_map(move |(p, impulse)| {
                 let (a, b) = bodies?;
                 Some(Contact {
                     a,
@@ -65,7 +68,7 @@ impl World {
                     point: p.position,
                     normal: m.normal,
                     depth: -p.gap,
-                    force: (m.normal * (p.impulse_n + p.blow) + p.impulse_t) / m.step,
+                    force: impulse / step,
                 })
             })
         })
@@ -90,8 +93,8 @@ impl World {
         self.note_sensors();
         std::mem::swap(&mut self.touched, &mut self.touching);
         self.touching.clear();
-        for m in self.collisions.manifolds.iter() {
-            let impulse: f64 = m.points().iter().map(|p| p.impulse_n + p.blow).sum();
+        for told in self.collisions.told() {
+            let (m, impulse) = (told.manifold, told.push());
             if impulse > 0.0
                 && let Some((a, b)) = self.bodies.id_at(m.a as usize).zip(self.bodies.id_at(m.b as usize))
             {
@@ -111,5 +114,18 @@ impl World {
             }
             same
         });
+    }
+}
+
+impl Contacts {
+    /// Notes which contacts have given their impulses in a part of a step.
+    pub fn note_given(&self, collisions: &mut Collisions, late: &Active) {
+        let is_late = |island: &Island| match island.mechanisms.first() {
+            Some(&m) => late.mechanisms[m as usize],
+            None => island.free.first().is_some_and(|&k| late.free[k as usize]),
+        };
+        for island in self.islands[..self.count].iter().filter(|i| !i.asleep && !is_late(i)) {
+            collisions.note_given(island.manifolds.iter().copied().chain(island.unseen.clone()));
+        }
     }
 }

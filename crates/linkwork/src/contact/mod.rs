@@ -80,6 +80,8 @@ struct Island {
     mechanisms: Vec<u32>,
     free: Vec<u32>,
     manifolds: Vec<u32>,
+    /// Numbers of those that were not seen where the step begins.
+    unseen: std::ops::Range<u32>,
     /// Slots of all its bodies, and whether they sleep.
     bodies: Vec<u32>,
     asleep: bool,
@@ -378,6 +380,7 @@ impl Contacts {
             island.mechanisms.clear();
             island.free.clear();
             island.manifolds.clear();
+            island.unseen = 0..0;
             island.states.clear();
             island.herded.clear();
             island.moved.clear();
@@ -702,7 +705,7 @@ impl Contacts {
                 point.blow = changed.blow;
             }
         }
-        world.collisions.add_unseen(unseen);
+        island.unseen = world.collisions.add_unseen(unseen);
         island.touching.clear();
         for p in island.impulses.drain(..) {
             p.give_to(&mut world.collisions.manifolds[p.manifold as usize]);

@@ -139,7 +139,7 @@ fn cable_on_a_drum(damping: f64) -> Scene {
 #[test]
 fn a_damped_cable_rests_on_a_drum() {
     let mut wrong = Complaints::default();
-    for damping in [0.005, 0.02, 0.2] {
+    for damping in [0.02, 0.05, 0.2] {
         for h in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 120.0] {
             let mut run = Run::new(&cable_on_a_drum(damping), h);
             let (start, drum, mut highest, mut borne, mut steps) = (run.energy(), run.body("drum"), f64::MIN, 0.0, 0);

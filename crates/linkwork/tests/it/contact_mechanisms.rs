@@ -298,3 +298,28 @@ fn a_machine_on_six_legs_walks_as_far_as_its_feet_say() {
         wrong.unless(upright.z > 0.999, || format!("leans to {upright}, h = {h}"));
     }
 }
+
+/// A grinder whose wheel turns too fast for whole steps is dropped: what the ground gives from rest to rest is the weight times the time.
+/// Forces were those of the last part of a step alone.
+#[test]
+fn forces_of_steps_in_parts_add_up_to_what_stops_a_fall() {
+    let mut wrong = Complaints::default();
+    let (weight, seconds) = (G * 12.0, 1.5);
+    for h in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 240.0] {
+        let mut scene = Scene::new("grinder");
+        scene.body(ground(0.5));
+        scene.body(cuboid("stand", [0.4, 0.3, 0.2], 0.5).at([0.0, 0.0, 0.15]).with_mass(10.0));
+        let wheel = Body::new("wheel").at([0.0, 0.0, 0.35]).with_mass(2.0).with_inertia([0.01, 0.02, 0.01]);
+        scene.body(wheel.moving([0.0; 3], [0.0, 1.8 / h, 0.0]));
+        scene.joint(Joint::hinge("axle", "stand", "wheel", [0.0, 0.0, 0.35], DVec3::Y));
+        let mut run = Run::new(&scene, h);
+        let (mut given, mut halved) = (0.0, 0);
+        while run.world.time() < seconds - 0.5 * h {
+            halved += u32::from(run.step().substeps > 1);
+            given += h * run.world.contacts().map(|c| c.force.z.abs()).sum::<f64>();
+        }
+        wrong.unless(halved > 20, || format!("steps are whole, h = {h}"));
+        // at the end velocities are those of up to half a step ago
+        wrong.close(&format!("impulse, h = {h}"), given, weight * seconds, 0.51 * h * weight);
+    }
+}

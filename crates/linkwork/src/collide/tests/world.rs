@@ -161,7 +161,7 @@ fn a_part_of_a_step_finds_what_a_look_from_scratch_finds_and_keeps_the_rest() {
                 collisions.add_unseen(&last[..1]);
             }
             let unseen = last[0];
-            collisions.end_parts();
+            collisions.end_parts(H);
             let mut expected: Vec<Manifold> =
                 whole.into_iter().filter(|m| !moves(m.a as usize) && !moves(m.b as usize)).chain(last).collect();
             expected.sort_by_key(|m| (m.collider_a, m.collider_b));
