@@ -198,6 +198,34 @@ fn a_press_on_a_ball_jams_and_shoots_nothing() {
     assert!(silent < jams / 10, "{silent} steps were silent");
 }
 
+/// Symptom: a box between a plate and a wall took half a second a step, with "NaN m/s left", and was pressed through the wall. Cause: contacts
+/// stiffened with their load, and the load with their stiffness, without end.
+#[test]
+fn a_box_squeezed_against_a_wall_stays_before_it() {
+    for dt in [1.0 / 60.0, 1.0 / 240.0] {
+        let mut scene = Scene::new("squeeze");
+        scene.body(ground(0.5));
+        let wall = Shape::new(Geometry::Box { size: [0.2, 3.0, 1.0] }).friction(0.3);
+        scene.body(Body::fixed("wall").at([2.0, 0.0, 0.5]).placed_shape(wall));
+        let plate = Shape::new(Geometry::Box { size: [0.2, 3.0, 0.4] }).friction(0.3);
+        let plate = Body::kinematic("plate").at([1.0, 0.0, 0.3]).placed_shape(plate);
+        scene.body(plate.moving([1.0, 0.0, 0.0], [0.0; 3]));
+        scene.body(cuboid("box", [0.2; 3], 0.3).at([1.3, 0.0, 0.1]));
+        let mut run = Run::new(&scene, dt);
+        let (mut most, mut fastest) = (0.0_f64, 0.0_f64);
+        while run.world.time() < 0.85 {
+            let report = run.step();
+            assert!(report.contact_residual.is_finite(), "{} m/s are left", report.contact_residual);
+            most = most.max(report.contact_iterations);
+            fastest = fastest.max(run.velocity("box").length());
+        }
+        let x = run.position("box").x;
+        assert!(x < 1.95, "the box is in the wall, at {x} m, h = {dt} s");
+        assert!(fastest < 1.2, "{fastest} m/s, h = {dt} s");
+        assert!(most < 1e4, "{most} iterations in a step, h = {dt} s");
+    }
+}
+
 /// Pairs that are pushed apart add up along a row and a tower: that is no energy from nowhere.
 #[test]
 fn rows_of_bodies_that_overlap_come_apart() {
