@@ -555,6 +555,9 @@ impl Contacts {
                 self.stop_only(island, world, mechanisms, h, &mut report);
                 island.report = report;
                 predict(island, mechanisms, params);
+                if self.give_part(island, world, mechanisms, h) {
+                    predict(island, mechanisms, params);
+                }
             }
             if enough {
                 break;

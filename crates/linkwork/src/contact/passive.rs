@@ -5,6 +5,7 @@
 //! links between heavy things whip, and closing their joints moves them by what a second look answers with a blow. What comes out of it with
 //! more energy than it went in with takes smaller steps; in the smallest nothing is pushed apart any more, only stopped.
 
+use super::free::Free;
 use super::members::Members;
 use super::problem::{Entry, Law};
 use super::solve::{FASTEST_PUSH, relaxation, touching};
@@ -14,6 +15,8 @@ use crate::world::Seen;
 
 /// Part of the kinetic energy by which it may grow.
 const ALLOWED: f64 = 1e-2;
+/// Energy that is told from what is merely not exact, in times that of before.
+const FAR_MORE: f64 = 3.0;
 /// How much faster than what pushes it something may become: a ball that is wedged runs ahead.
 const DRIVEN: f64 = 2.0;
 /// Speed below which nothing is judged, m/s: that to which contacts are solved.
@@ -29,16 +32,11 @@ impl Contacts {
         let mut before: f64 = island.states.iter().map(|state| half_squares(&state.kicked)).sum();
         let mut mass: f64 = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum();
         let mut driven = 0.0;
-        let seen = &island.touching[..island.manifolds.len()];
         let after = if mechanisms.list.is_empty() {
             if island.touching.iter().any(|m| m.material.softness.is_some()) {
                 return false;
             }
-            let fastest = |m: &Manifold| {
-                let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
-                of(m.a, m.collider_a).max(of(m.b, m.collider_b))
-            };
-            driven = seen.iter().map(fastest).fold(0.0, f64::max);
+            driven = fastest_by_user(island, world);
             island.states.iter().map(|state| half_squares(&state.u)).sum()
         } else {
             let work = work_of_contacts(island);
@@ -52,14 +50,40 @@ impl Contacts {
         if after <= before {
             return false;
         }
-        let apart = |m: &Manifold| {
-            let deepest = m.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
-            (deepest / (h + relaxation(m))).min(FASTEST_PUSH)
-        };
-        // in a row of bodies that overlap the last goes as fast as all pairs together are pushed apart
-        let given = seen.iter().map(apart).sum::<f64>() + DRIVEN * driven + UNJUDGED;
+        let given = pushed_apart(island, h) + DRIVEN * driven + UNJUDGED;
         let most = ((1.0 + ALLOWED) * before).sqrt() + (0.5 * mass).sqrt() * given;
         after > most * most
+    }
+
+    /// Where even what is only stopped has several times the energy that it had and can have been given, leaves the part of all impulses with
+    /// which there is the least: the energy is a parabola over the part. Returns whether that was so.
+    pub(super) fn give_part(&self, island: &mut Island, world: &Seen, mechanisms: &mut Members, h: f64) -> bool {
+        if mechanisms.list.iter().any(|m| m.answers_in_tree()) {
+            return false;
+        }
+        let of_body = |state: &Free| {
+            let changes = || state.kicked.iter().zip(&state.u).map(|(before, after)| (before, after - before));
+            (changes().map(|(before, d)| before * d).sum::<f64>(), changes().map(|(_, d)| d * d).sum::<f64>())
+        };
+        let changes = island.states.iter().map(of_body).chain(mechanisms.list.iter().map(|m| m.change_by_contacts()));
+        let (along, square) = changes.fold((0.0, 0.0), |sum, change| (sum.0 + change.0, sum.1 + change.1));
+        let kinetic = |state: &Free| 0.5 * state.kicked.iter().map(|e| e * e).sum::<f64>();
+        let before = island.states.iter().map(kinetic).sum::<f64>()
+            + mechanisms.list.iter().map(|m| m.energy_before_contacts()).sum::<f64>();
+        let mass = island.states.iter().map(|state| state.inv_sqrt_mass.powi(-2)).sum::<f64>()
+            + mechanisms.list.iter().map(|m| m.mass()).sum::<f64>();
+        let entries = &island.problem.entries;
+        let motors = entries.iter().filter(|e| matches!(e.law, Law::Bounds(..)));
+        let driven: f64 = motors.map(|e| (0.5 * e.impulse[0] * (e.b[0] + e.velocity[0])).max(0.0)).sum();
+        let given = pushed_apart(island, h) + DRIVEN * fastest_by_user(island, world) + UNJUDGED;
+        let made = along + 0.5 * square;
+        if made <= FAR_MORE * before + driven + 0.5 * mass * given * given {
+            return false;
+        }
+        let part = (-along / square).clamp(0.0, 1.0);
+        island.problem.entries.iter_mut().for_each(|entry| entry.impulse = entry.impulse.map(|p| part * p));
+        self.push_all(island, mechanisms, h);
+        true
     }
 
     /// Two bodies that go on into each other although they press: what moves them contradicts the contact.
@@ -95,6 +119,25 @@ impl Contacts {
         }
         self.push_all(island, mechanisms, h);
     }
+}
+
+/// Speed of the fastest shape that the user moves among what touches, m/s.
+fn fastest_by_user(island: &Island, world: &Seen) -> f64 {
+    let fastest = |m: &Manifold| {
+        let of = |slot, collider| world.collisions.speed(collider, &motion_by_user(world.bodies, slot));
+        of(m.a, m.collider_a).max(of(m.b, m.collider_b))
+    };
+    island.touching[..island.manifolds.len()].iter().map(fastest).fold(0.0, f64::max)
+}
+
+/// Speed that pushing apart what overlaps where the step begins may give, m/s: in a row of bodies that overlap the last goes as fast as all
+/// pairs together are pushed apart.
+fn pushed_apart(island: &Island, h: f64) -> f64 {
+    let apart = |m: &Manifold| {
+        let deepest = m.points().iter().map(|p| -p.gap).fold(0.0, f64::max);
+        (deepest / (h + relaxation(m))).min(FASTEST_PUSH)
+    };
+    island.touching[..island.manifolds.len()].iter().map(apart).sum()
 }
 
 /// What the normals of contacts have given to machines: with impulses λ, velocities v with them and W = GGᵀ, that is λ·½((v − Wλ) + v), taken

@@ -136,7 +136,8 @@ impl Sweeps {
     }
 
     /// Lets the joints of mechanisms that are solved body by body answer to all pushes. To answer to the last answer and what came since
-    /// would do for hard joints; springs and dampers would act once more after every sweep.
+    /// would do for hard joints; springs and dampers would act once more after every sweep. Joints that are swept do so: they come nearer to
+    /// their answer every time.
     fn project(&mut self, problem: &Problem, mechanisms: &mut Members, body_wise: &[(u32, u32)]) {
         for &(m, first) in body_wise {
             let mechanism = &mut mechanisms[m];
@@ -147,6 +148,9 @@ impl Sweeps {
             let answered = &mut self.answered[lanes];
             for ((push, z), answered) in pushes.iter_mut().zip(&*z).zip(&*answered) {
                 (0..4).for_each(|l| push[l] += z[l] - answered[l]);
+            }
+            if mechanism.answers_by_turns() {
+                pushes.copy_from_slice(z);
             }
             self.pushed.clear();
             self.pushed.extend(pushes.chunks_exact(2).map(|l| [l[0][0], l[0][1], l[0][2], l[0][3], l[1][0], l[1][1]]));

@@ -486,6 +486,23 @@ impl Mechanism {
         0.5 * product(&self.contact.kicked, &self.contact.kicked)
     }
 
+    /// What contacts, and the joints' answer to them, have changed: kicked velocities times the change, and the square of it, in hat coordinates.
+    pub(crate) fn change_by_contacts(&self) -> (f64, f64) {
+        let [kicked, now] = [&self.contact.kicked, &self.contact.with_contacts].map(|u| u.as_flattened());
+        let changes = || kicked.iter().zip(now).map(|(before, after)| (before, after - before));
+        (changes().map(|(before, d)| before * d).sum(), changes().map(|(_, d)| d * d).sum())
+    }
+
+    /// Whether its joints answer to contacts by a few sweeps at a time.
+    pub(crate) fn answers_by_turns(&self) -> bool {
+        self.contact.swept
+    }
+
+    /// Whether it answers in reduced coordinates.
+    pub(crate) fn answers_in_tree(&self) -> bool {
+        self.contact.in_tree
+    }
+
     /// Of all movable bodies, kg.
     pub(crate) fn mass(&self) -> f64 {
         self.inertia.iter().map(|i| i.inv_sqrt_mass.powi(-2)).sum()
