@@ -519,6 +519,15 @@ impl Mechanism {
         (0..self.layout.bounded.len()).map(power).sum()
     }
 
+    /// How much power motors take and give, W: what they take and give in one step cancels where a coordinate turns round in it, but not
+    /// what is not known of it.
+    pub(super) fn motor_turnover(&self) -> f64 {
+        let motors = (0..self.layout.bounded.len())
+            .filter(|&k| !matches!(self.bounded.laws[k], Law::Limit(_) | Law::Friction(_)));
+        let speed = |k: usize| 0.5 * (self.bounded.incoming[k].abs() + self.bounded_rate(k).abs());
+        motors.map(|k| self.bounded.forces[k].abs() * speed(k)).sum()
+    }
+
     /// Constant hat forces of the bounded rows for a whole step, for the steps that are not split in halves.
     pub(super) fn bounded_forces(&mut self, h: f64) {
         self.bounded.first.fill(0.0);

@@ -31,7 +31,7 @@ impl Mechanism {
         let work = self.work_done(h);
         let change = self.mechanical_energy() - before - work;
         let now = self.kinetic_energy();
-        let slack = UNEXPLAINED * self.kick_energy(h) + UNCERTAIN * work.abs() + unknown;
+        let slack = UNEXPLAINED * self.kick_energy(h) + UNCERTAIN * work.abs().max(h * self.motor_turnover()) + unknown;
         let per_step = UNEXPLAINED * now + slack;
         let in_all = GAINS_KEPT[self.halvings as usize] * self.account.largest_kinetic.max(now) + slack;
         let gains_too_much = change > per_step || self.account.surplus + change > in_all;

@@ -282,3 +282,26 @@ fn a_bounded_motor_gives_no_more_than_its_bound_in_any_step_in_contact() {
         }
     }
 }
+
+/// Symptom: a last resort where a platform's speed turned round within a step. Cause: what the motor took and gave in it cancelled, and with it
+/// what the energy account allows for not knowing either.
+#[test]
+fn a_platform_that_is_shaken_follows_its_motor_where_it_turns_round() {
+    let mut wrong = Complaints::default();
+    let (reach, rate) = (0.2, 10.0);
+    for h in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 240.0] {
+        let motor = |target: f64| Motor::Velocity { target, max_force: Some(1e5) };
+        let driven = Coordinate::of("displacement").motor(motor(0.0));
+        let mut run = Run::new(&on_slider([0.0, 0.0, -9.81], DVec3::Z, 50.0, driven), h);
+        let rail = run.joint("rail");
+        while run.world.time() < 1.5 {
+            let t = run.world.time();
+            let target = reach * ((rate * (t + h)).sin() - (rate * t).sin()) / h;
+            run.world.set_motor(rail, "displacement", Some(motor(target))).unwrap();
+            run.step();
+            let expected = reach * (rate * run.world.time()).sin();
+            wrong.close(&format!("place, h = {h:.4}, t = {t:.3}"), run.position("block").z, expected, 1e-6);
+        }
+        wrong.unless(run.kinds.last_resort == 0, || format!("{} last resorts, h = {h:.4}", run.kinds.last_resort));
+    }
+}
