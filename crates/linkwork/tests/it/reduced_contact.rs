@@ -1,9 +1,9 @@
 //! Machines in reduced coordinates that are thrown about among contacts: energy, momentum, and the direct method's way.
 
-use crate::common::{Complaints, Run, distance};
-use crate::contact::{cuboid, ground};
+use crate::common::{Complaints, Run, assert_close, distance};
+use crate::contact::{cuboid, ground, sphere};
 use linkwork::glam::{DQuat, DVec3};
-use linkwork::scene::{Body, Geometry, Joint, Shape};
+use linkwork::scene::{Body, Coordinate, Geometry, Joint, Motor, Shape};
 use linkwork::{Method, Scene};
 
 const DRUM_SPEED: f64 = 2.5;
@@ -129,4 +129,23 @@ fn both_methods_slide_the_same_way() {
         // corners can share the weight in many ways, and friction goes with it
         assert!(apart < 1e-3, "{h} s: {apart:.1e} m apart");
     }
+}
+
+/// By Cayley's map for their turn, wheels went 1.3 % slower than the motor turned them.
+#[test]
+fn a_driven_cart_rolls_as_fast_as_its_wheels_turn() {
+    let mut scene = Scene { collisions: true, ..Scene::new("cart") };
+    scene.body(ground(0.8));
+    scene.body(cuboid("cart", [2.0, 0.8, 0.2], 0.8).at([0.0, 0.0, 0.5]).with_mass(100.0));
+    for (k, x, y) in [(0, 0.8, 0.8), (1, 0.8, -0.8), (2, -0.8, 0.8), (3, -0.8, -0.8)] {
+        let wheel = format!("wheel {k}");
+        scene.body(sphere(&wheel, 0.3, 0.8).at([x, y, 0.3]).with_mass(10.0));
+        let turns = Coordinate::default().motor(Motor::Velocity { target: 12.0, max_force: Some(80.0) });
+        scene.joint(Joint::hinge(format!("axle {k}"), "cart", &wheel, [x, y, 0.3], DVec3::Y).with(turns));
+    }
+    let mut run = Run::by(Method::Reduced, &scene, 1.0 / 60.0);
+    run.to(2.0);
+    let before = run.position("cart").x;
+    run.to(3.0);
+    assert_close("way in a second", run.position("cart").x - before, 12.0 * 0.3, 1e-3);
 }

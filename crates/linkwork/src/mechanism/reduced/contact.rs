@@ -14,7 +14,7 @@
 //! move is made in memory of its own.
 
 use super::Tree;
-use crate::math::{Wrench, max_abs};
+use crate::math::{Wrench, max_abs, rotation};
 use crate::mechanism::{Advance, Hat, Mechanism, SPIN_BOUND, hat};
 use crate::params::{Method, StepParams};
 use crate::reduced::Force6;
@@ -31,6 +31,8 @@ const MOST_REPEATS: usize = 24;
 const MOST_LEFT: f64 = 0.9;
 /// Part of the joint tolerance, as the way that is wrong in the step, to which what floats keeps its momentum.
 const FLOATING: f64 = 1e-3;
+/// Square of a turn, rad², below which its series is exact to rounding and its closed form is not.
+const SMALL_TURN: f64 = 1e-4;
 
 /// Where a contact step goes.
 pub(super) struct Ahead {
@@ -315,15 +317,24 @@ impl Mechanism {
         self.way_with(k, h, -1.0)
     }
 
-    /// Straight flight, and free rotation by the discrete Euler–Poincaré equations with Cayley's map: of the rotation f = cay(hω)
-    /// the momenta at start and end are l = Iω ± h/2 ω × Iω + h²/4 ω (ω·Iω), and f l' = l to rounding.
+    /// Straight flight, and free rotation by the discrete Euler–Poincaré equations with the exponential map: of a turn θ = hω the
+    /// momenta at start and end are l = p ± ½ θ × p + c θ × (θ × p) with p = Iω and c = (1 − ½θ cot ½θ)/θ², and the turn takes
+    /// one to the other. What turns about a principal axis has l = Iω: wheels turn as fast as their velocity says.
     fn way_with(&self, k: usize, h: f64, sign: f64) -> Hat {
         let (i, from, to) = (&self.inertia[k], &self.pose[k], &self.next[k]);
         let v = (to.x - from.x) * (i.sqrt_mass / h);
         let turn = from.q.conjugate() * to.q;
-        let half = turn.xyz() / turn.w;
-        let spin = half * (i.moments * (2.0 / h));
-        let l = (spin + half.cross(spin) * sign + half * half.dot(spin)) * i.inv_sqrt;
+        let theta = rotation::log(turn);
+        let square = theta.length_squared();
+        let c = if square < SMALL_TURN {
+            1.0 / 12.0 + square / 720.0
+        } else {
+            // quaternions have sine and cosine of half the angle, of either sign
+            (1.0 - 0.5 * square.sqrt() * (turn.w / turn.xyz().length()).abs()) / square
+        };
+        let p = i.moments * theta / h;
+        let across = theta.cross(p);
+        let l = (p + across * (0.5 * sign) + theta.cross(across) * c) * i.inv_sqrt;
         [v.x, v.y, v.z, l.x, l.y, l.z]
     }
 
