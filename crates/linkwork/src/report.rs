@@ -153,7 +153,8 @@ pub enum LeftToDirect {
     /// Error control follows this mechanism with its joints held directly: it has loops, rods, bounded rows, stiff springs or a
     /// carrier that is moved.
     ErrorControl,
-    /// A step of an eighth of the size gained or lost energy without cause, or its loops or limits could not be closed.
+    /// A step of an eighth of the size (in contact a thirty-second) gained or lost energy without cause, or its loops or limits could
+    /// not be closed.
     Irregular,
     /// Its mass in the coordinates of its joints is not positive definite, to rounding.
     Singular,

@@ -58,9 +58,6 @@ impl Contacts {
     /// Where even what is only stopped has several times the energy that it had and can have been given, leaves the part of all impulses with
     /// which there is the least: the energy is a parabola over the part. Returns whether that was so.
     pub(super) fn give_part(&self, island: &mut Island, world: &Seen, mechanisms: &mut Members, h: f64) -> bool {
-        if mechanisms.list.iter().any(|m| m.answers_in_tree()) {
-            return false;
-        }
         let of_body = |state: &Free| {
             let changes = || state.kicked.iter().zip(&state.u).map(|(before, after)| (before, after - before));
             (changes().map(|(before, d)| before * d).sum::<f64>(), changes().map(|(_, d)| d * d).sum::<f64>())

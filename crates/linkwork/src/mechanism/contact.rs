@@ -179,7 +179,7 @@ impl Mechanism {
     }
 
     /// Kicks for a `time` of a step of `h`.
-    fn kick_open(&mut self, h: f64, time: f64) {
+    pub(super) fn kick_open(&mut self, h: f64, time: f64) {
         self.u_start.copy_from_slice(&self.u);
         self.read_soft_rates();
         self.kick(time);
@@ -498,11 +498,6 @@ impl Mechanism {
         self.contact.swept
     }
 
-    /// Whether it answers in reduced coordinates.
-    pub(crate) fn answers_in_tree(&self) -> bool {
-        self.contact.in_tree
-    }
-
     /// Of all movable bodies, kg.
     pub(crate) fn mass(&self) -> f64 {
         self.inertia.iter().map(|i| i.inv_sqrt_mass.powi(-2)).sum()
@@ -546,7 +541,7 @@ impl Mechanism {
         self.timer.resume();
         let mut advance = match iterations {
             Some(iterations) if self.contact.in_tree => {
-                self.move_in_tree(h, params, supported);
+                self.move_in_tree(h, supported);
                 self.taken_in_tree(h, iterations)
             }
             Some(sweeps) if self.contact.swept => {
@@ -590,7 +585,8 @@ impl Mechanism {
 
     /// Whether its energy tells if a step near others, in which nothing touched it, is plausible.
     fn is_judged_in_flight(&self) -> bool {
-        self.lag == 0.0 && !self.contact.in_tree && !self.contact.swept
+        // what moves a carrier works on rows that are not written in a tree
+        self.lag == 0.0 && !self.contact.swept && !(self.contact.in_tree && self.is_driven())
     }
 
     /// Whether the step that was finished has gained energy, though nothing pushed it; it was halved so many `times`.

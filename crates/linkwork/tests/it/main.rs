@@ -44,6 +44,7 @@ mod pendulums;
 mod reactions;
 mod reduced;
 mod reduced_acting;
+mod reduced_contact;
 mod reduced_step;
 mod reference;
 mod scenes;

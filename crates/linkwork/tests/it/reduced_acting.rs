@@ -228,7 +228,8 @@ fn a_thrown_chain_slides_to_rest_as_by_the_direct_method() {
         assert!(a.worst_error < 1e-12, "{}", a.worst_error);
         distance(&a, &b)
     });
-    assert!(off[1] < 1.2e-2 && off[1] < 0.4 * off[0], "{off:?}");
+    // both solve the same equations, where links turn in one plane to rounding and the tolerance of contacts
+    assert!(off.iter().all(|off| *off < 1e-6), "{off:?}");
     let mut run = reduced(&scene, 1.0 / 60.0);
     run.to(4.0);
     assert!(run.velocity("b2").length() < 1e-4, "{}", run.velocity("b2"));

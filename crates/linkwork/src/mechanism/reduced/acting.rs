@@ -67,6 +67,12 @@ impl Mechanism {
     /// Loads springs and opens the bounded rows for the first half of a step, at the kicked rates `tree.half`; friction and motors
     /// act for a time `share`. Springs change the rates; bounded rows are left to be solved.
     pub(super) fn load_springs(&mut self, tree: &mut Tree, h: f64, share: f64) {
+        self.open_springs(tree, h);
+        self.aim_bounded_first(tree, h, share);
+    }
+
+    /// Loads springs alone.
+    pub(super) fn open_springs(&mut self, tree: &mut Tree, h: f64) {
         let mut half = std::mem::take(&mut tree.half);
         let residuals: Vec<f64> = (0..tree.response.soft.len())
             .map(|k| {
@@ -80,13 +86,17 @@ impl Mechanism {
         tree.soft_first.clear();
         tree.soft_first.resize(residuals.len(), 0.0);
         tree.push_springs(&residuals, &mut half);
+        tree.half = half;
+    }
+
+    /// Opens the bounded rows alone.
+    pub(super) fn aim_bounded_first(&mut self, tree: &Tree, h: f64, share: f64) {
         self.read_bounded_values();
         self.bounded.start_value.copy_from_slice(&self.bounded.value);
         for k in 0..tree.response.bounded.len() {
             self.bounded.incoming[k] = tree.response.bounded.rate(k, &tree.v);
-            self.bounded.aim_first(k, tree.response.bounded.rate(k, &half), h, share);
+            self.bounded.aim_first(k, tree.response.bounded.rate(k, &tree.half), h, share);
         }
-        tree.half = half;
     }
 
     /// Solves the bounded rows of the first half and gives their impulses to `tree.half`.

@@ -16,6 +16,7 @@ mod controlled;
 mod events;
 mod response;
 
+use super::anderson::Anderson;
 use super::layout::Source;
 use super::{Advance, MOST_HALVINGS, Mechanism, hat};
 use crate::joint::Motion;
@@ -75,6 +76,7 @@ pub(super) struct Tree {
     motions: Vec<Motion>,
     /// Where a step among contacts goes.
     ahead: Option<contact::Ahead>,
+    faster: Anderson,
     /// For steps that are followed to a tolerance.
     control: controlled::Control,
 }
@@ -182,6 +184,7 @@ impl Mechanism {
             transmits: false,
             motions: vec![Motion::default(); self.layout.bodies.len()],
             ahead: None,
+            faster: Anderson::new(rates),
             control: controlled::Control::default(),
             data,
             model,

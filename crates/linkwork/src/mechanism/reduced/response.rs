@@ -53,6 +53,13 @@ impl Rows {
         self.by_rate(k).iter().zip(v).map(|(a, b)| a * b).sum()
     }
 
+    /// Adds impulses on the rows to a momentum, by rate.
+    pub fn add_momenta(&self, impulses: impl Iterator<Item = f64>, momentum: &mut [f64]) {
+        for (k, p) in impulses.take(self.len()).enumerate().filter(|(_, p)| *p != 0.0) {
+            momentum.iter_mut().zip(self.by_rate(k)).for_each(|(m, x)| *m += p * x);
+        }
+    }
+
     /// Adds what an impulse on a row changes the rates by.
     pub fn push(&self, k: usize, impulse: f64, v: &mut [f64]) {
         if impulse != 0.0 {
