@@ -45,7 +45,7 @@ impl Collisions {
 
     /// Finds what touches within reach; contacts are left in the order of their pairs.
     pub(super) fn find_contacts(&mut self, bodies: &[PlacedBody], h: f64) {
-        self.part = 0;
+        (self.part, self.in_parts) = (0, false);
         self.earlier.clear();
         self.unseen.clear();
         self.progress.clear();
@@ -90,7 +90,7 @@ impl Collisions {
                 }
             }
         }
-        self.part = self.manifolds.len();
+        (self.part, self.in_parts) = (self.manifolds.len(), true);
         let few = self.few_that_move(stale);
         let Collisions { pairs, entries, manifolds, finders, progress, lent, .. } = self;
         finders.iter_mut().for_each(Finder::clear);
@@ -126,58 +126,58 @@ impl Collisions {
 
     /// Ends a step of `h` of which something took parts: every pair keeps the contacts that were found last, and what those before gave.
     pub fn end_parts(&mut self, h: f64) {
-        if std::mem::take(&mut self.part) == 0 {
+        self.part = 0;
+        if !std::mem::take(&mut self.in_parts) {
             return;
         }
         let Collisions { pairs, manifolds, old, unseen, earlier, .. } = self;
+        let pair_of = |pairs: &[Pair], m: &Manifold| {
+            pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b))).ok()
+        };
+        let kept = |pairs: &[Pair], pair: usize| {
+            let pair = &pairs[pair];
+            pair.first..pair.first + pair.count
+        };
         // those of an earlier part are not told once their pair has been looked at again
         unseen.retain(|&k| {
-            let m = &manifolds[k as usize];
-            let pair = pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b)));
-            pair.is_ok_and(|pair| pairs[pair].count > 0 && pairs[pair].first < k)
+            let pair = pair_of(pairs, &manifolds[k as usize]).map(|pair| &pairs[pair]);
+            pair.is_some_and(|pair| pair.count > 0 && pair.first < k)
         });
-        let mut given = given_earlier(manifolds, pairs, unseen).into_iter().peekable();
-        earlier.begin(h);
+        let is_told = |k: u32, m: &Manifold| {
+            unseen.binary_search(&k).is_ok() || pair_of(pairs, m).is_some_and(|pair| kept(pairs, pair).contains(&k))
+        };
+        let numbered = (0..).zip(manifolds.iter());
+        let before: Vec<u32> = numbered.filter(|(k, m)| m.given && !is_told(*k, m)).map(|(k, _)| k).collect();
         old.clear();
-        for (number, pair) in pairs.iter_mut().enumerate().filter(|(_, pair)| pair.count > 0) {
+        for pair in pairs.iter_mut().filter(|pair| pair.count > 0) {
             let found = pair.first as usize..(pair.first + pair.count) as usize;
             pair.first = old.len() as u32;
             old.extend_from_slice(&manifolds[found]);
-            if let Some((_, impulse)) = given.next_if(|(of, _)| *of == number) {
-                earlier.add(pair.first, &old[pair.first as usize..], impulse);
-            }
         }
         for k in unseen.iter_mut() {
             let before = std::mem::replace(k, old.len() as u32);
             old.extend_from_slice(&manifolds[before as usize..=before as usize]);
         }
+        earlier.begin(h);
+        let first_gone = old.len();
+        for m in before.iter().map(|k| &manifolds[*k as usize]) {
+            let now = pair_of(pairs, m).filter(|pair| pairs[*pair].count > 0).map(|pair| kept(pairs, pair));
+            let gone = first_gone as u32..old.len() as u32;
+            let same = now.into_iter().flatten().chain(gone).find(|k| m.is_along(&old[*k as usize]));
+            match same {
+                Some(same) => earlier.add(same, m.impulse()),
+                None => {
+                    // nothing of it is left to be told with: what bounced within the step
+                    unseen.push(old.len() as u32);
+                    old.extend_from_slice(std::slice::from_ref(m));
+                }
+            }
+        }
+        earlier.settle();
         std::mem::swap(manifolds, old);
         old.clear();
         old.make_room(manifolds.len());
     }
-}
-
-/// What contacts of parts of a step gave before those that their pairs keep, N s on b, in the order of pairs; `unseen` are kept beside them.
-fn given_earlier(manifolds: &[Manifold], pairs: &[Pair], unseen: &[u32]) -> Vec<(usize, DVec3)> {
-    let mut given: Vec<(usize, DVec3)> = Vec::new();
-    for (k, m) in manifolds.iter().enumerate().filter(|(_, m)| m.given) {
-        let Ok(number) = pairs.binary_search_by(|p| (p.a, p.b).cmp(&(m.collider_a, m.collider_b))) else { continue };
-        let pair = &pairs[number];
-        let is_kept = (pair.first as usize..(pair.first + pair.count) as usize).contains(&k);
-        // what does not touch any more is not told
-        if pair.count > 0 && !is_kept && !unseen.contains(&(k as u32)) {
-            given.push((number, m.impulse()));
-        }
-    }
-    given.sort_by_key(|(number, _)| *number);
-    given.dedup_by(|later, first| {
-        let same = later.0 == first.0;
-        if same {
-            first.1 += later.1;
-        }
-        same
-    });
-    given
 }
 
 /// Whether a pair is looked at in a part of a step.

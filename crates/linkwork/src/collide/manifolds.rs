@@ -63,6 +63,9 @@ pub(crate) struct Manifold {
     points: [ContactPoint; 4],
 }
 
+/// Cosine of the angle within which normals are much the same.
+const ALONG: f64 = 0.7;
+
 const _: () = assert!(size_of::<ContactPoint>() == 128 && size_of::<Manifold>() == 128 + 4 * 128);
 
 impl Manifold {
@@ -134,6 +137,12 @@ impl Manifold {
 
     pub fn clear(&mut self) {
         self.count = 0;
+    }
+
+    /// Whether it is between the same two colliders as another, and pushes much the same way.
+    pub fn is_along(&self, other: &Manifold) -> bool {
+        let colliders = |m: &Manifold| (m.collider_a, m.collider_b);
+        colliders(self) == colliders(other) && self.normal.dot(other.normal) > ALONG
     }
 
     /// All that it gives to b, N s.

@@ -206,6 +206,8 @@ pub(crate) struct Collisions {
     by_second: OnceLock<(Vec<u32>, Vec<u32>)>,
     /// Where the contacts of the present part of a step begin; those before are of what waits, or were found anew.
     part: usize,
+    /// Whether something takes the present step in parts.
+    in_parts: bool,
     /// Contacts that were not seen where the step began, by their numbers; no pair knows of them.
     unseen: Vec<u32>,
     /// What contacts gave in parts of the last step before the last.

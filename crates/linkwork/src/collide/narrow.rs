@@ -236,14 +236,28 @@ fn farthest_of_rim(d: DVec3, radius: f64, z: f64) -> DVec3 {
     (radius * d.truncate().normalize_or(DVec2::X)).extend(z)
 }
 
+/// Half a right angle apart.
+const EIGHT: [DVec2; 8] = {
+    const S: f64 = std::f64::consts::FRAC_1_SQRT_2;
+    [
+        DVec2::X,
+        DVec2::new(S, S),
+        DVec2::Y,
+        DVec2::new(-S, S),
+        DVec2::NEG_X,
+        DVec2::new(-S, -S),
+        DVec2::NEG_Y,
+        DVec2::new(S, -S),
+    ]
+};
+
 /// Points of the circle at height z: the one farthest along d, and, where the circle is nearly flat, eight that stay where they are on the
 /// body. Of what rolls on its rim those ahead go straight down as far as rows know, though the rim turns them up again: wheels would
 /// bump along on them.
 fn round_rim(d: DVec3, radius: f64, z: f64) -> impl Iterator<Item = DVec3> {
     let farthest = (d.truncate().length() > FLAT_RIM).then(|| d.truncate().normalize());
-    let steady = (0..if d.z.abs() > TURNED { 8 } else { 0 })
-        .map(|k| DVec2::from_angle(f64::from(k) * std::f64::consts::FRAC_PI_4));
-    let steady = steady.filter(move |p| farthest.is_none_or(|f| f.dot(*p) < SAME_RIM_POINT));
+    let steady = if d.z.abs() > TURNED { &EIGHT[..] } else { &[] };
+    let steady = steady.iter().copied().filter(move |p| farthest.is_none_or(|f| f.dot(*p) < SAME_RIM_POINT));
     farthest.into_iter().chain(steady).map(move |p| (radius * p).extend(z))
 }
 

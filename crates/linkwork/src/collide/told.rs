@@ -23,11 +23,21 @@ impl Earlier {
         self.given.clear();
     }
 
-    /// Takes what a pair gave earlier for what that of its contacts gave which pushes most now; the number of the first of them is given.
-    pub fn add(&mut self, first: u32, contacts: &[Manifold], impulse: DVec3) {
-        let push = |m: &Manifold| m.impulse().dot(m.normal);
-        let most = (0..contacts.len()).max_by(|a, b| push(&contacts[*a]).total_cmp(&push(&contacts[*b])));
-        self.given.push((first + most.unwrap_or(0) as u32, impulse));
+    /// Adds what was given with another contact, N s on b, to what one is told to have given.
+    pub fn add(&mut self, number: u32, impulse: DVec3) {
+        self.given.push((number, impulse));
+    }
+
+    /// All has been added.
+    pub fn settle(&mut self) {
+        self.given.sort_by_key(|(number, _)| *number);
+        self.given.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                first.1 += later.1;
+            }
+            same
+        });
     }
 
     fn of(&self, number: usize) -> DVec3 {

@@ -58,6 +58,10 @@ impl Contacts {
     /// Where even what is only stopped has several times the energy that it had and can have been given, leaves the part of all impulses with
     /// which there is the least: the energy is a parabola over the part. Returns whether that was so.
     pub(super) fn give_part(&self, island: &mut Island, world: &Seen, mechanisms: &mut Members, h: f64) -> bool {
+        // what is soft gives back what it has taken
+        if island.touching.iter().any(|m| m.material.softness.is_some()) {
+            return false;
+        }
         let of_body = |state: &Free| {
             let changes = || state.kicked.iter().zip(&state.u).map(|(before, after)| (before, after - before));
             (changes().map(|(before, d)| before * d).sum::<f64>(), changes().map(|(_, d)| d * d).sum::<f64>())
@@ -78,7 +82,10 @@ impl Contacts {
             return false;
         }
         let part = (-along / square).clamp(0.0, 1.0);
-        island.problem.entries.iter_mut().for_each(|entry| entry.impulse = entry.impulse.map(|p| part * p));
+        for entry in &mut island.problem.entries {
+            entry.impulse = entry.impulse.map(|p| part * p);
+            (0..3).for_each(|r| entry.velocity[r] = entry.b[r] + part * (entry.velocity[r] - entry.b[r]));
+        }
         self.push_all(island, mechanisms, h);
         true
     }

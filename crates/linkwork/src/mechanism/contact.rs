@@ -586,7 +586,7 @@ impl Mechanism {
     /// Whether its energy tells if a step near others, in which nothing touched it, is plausible.
     fn is_judged_in_flight(&self) -> bool {
         // what moves a carrier works on rows that are not written in a tree
-        self.lag == 0.0 && !self.contact.swept && !(self.contact.in_tree && self.is_driven())
+        self.lag == 0.0 && !(self.contact.in_tree && self.is_driven())
     }
 
     /// Whether the step that was finished has gained energy, though nothing pushed it; it was halved so many `times`.

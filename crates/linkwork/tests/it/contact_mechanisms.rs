@@ -305,10 +305,12 @@ fn a_machine_on_six_legs_walks_as_far_as_its_feet_say() {
 fn forces_of_steps_in_parts_add_up_to_what_stops_a_fall() {
     let mut wrong = Complaints::default();
     let (weight, seconds) = (G * 12.0, 1.5);
-    for h in [1.0 / 30.0, 1.0 / 60.0, 1.0 / 240.0] {
+    for (h, e) in [(1.0 / 30.0, 0.0), (1.0 / 60.0, 0.0), (1.0 / 240.0, 0.0), (1.0 / 60.0, 0.5), (1.0 / 240.0, 0.5)] {
         let mut scene = Scene::new("grinder");
-        scene.body(ground(0.5));
-        scene.body(cuboid("stand", [0.4, 0.3, 0.2], 0.5).at([0.0, 0.0, 0.15]).with_mass(10.0));
+        let shape = |geometry: Geometry| Shape::new(geometry).friction(0.5).restitution(e);
+        scene.body(Body::fixed("ground").placed_shape(shape(Geometry::Plane)));
+        let stand = Body::new("stand").placed_shape(shape(Geometry::Box { size: [0.4, 0.3, 0.2] }));
+        scene.body(stand.at([0.0, 0.0, 0.15]).with_mass(10.0));
         let wheel = Body::new("wheel").at([0.0, 0.0, 0.35]).with_mass(2.0).with_inertia([0.01, 0.02, 0.01]);
         scene.body(wheel.moving([0.0; 3], [0.0, 1.8 / h, 0.0]));
         scene.joint(Joint::hinge("axle", "stand", "wheel", [0.0, 0.0, 0.35], DVec3::Y));
@@ -320,6 +322,32 @@ fn forces_of_steps_in_parts_add_up_to_what_stops_a_fall() {
         }
         wrong.unless(halved > 20, || format!("steps are whole, h = {h}"));
         // at the end velocities are those of up to half a step ago
-        wrong.close(&format!("impulse, h = {h}"), given, weight * seconds, 0.51 * h * weight);
+        wrong.close(&format!("impulse, h = {h}, e = {e}"), given, weight * seconds, 0.51 * h * weight);
+    }
+}
+
+/// The force was twice or four times the impulse by the step where nothing had touched when the last part of it began.
+#[test]
+fn a_slider_driven_at_a_wall_is_told_one_blow_by_force_and_event() {
+    let mut wrong = Complaints::default();
+    let h = 1.0 / 60.0;
+    for gap in [0.3, 0.35, 0.4, 0.45] {
+        let mut scene = Scene::new("ram");
+        scene.gravity = [0.0; 3];
+        let wall = Geometry::Box { size: [0.2, 1.0, 1.0] };
+        scene.body(Body::fixed("wall").at([0.2 + gap, 0.0, 0.0]).shape(wall));
+        scene.body(cuboid("ram", [0.2; 3], 0.3).with_mass(1.0));
+        let push = Coordinate::of("displacement").motor(Motor::Force { value: 4e3 });
+        scene.joint(Joint::slider("rail", WORLD, "ram", DVec3::ZERO, DVec3::X).with(push));
+        let mut run = Run::new(&scene, h);
+        let began = loop {
+            run.step();
+            if let Some(event) = run.world.contact_events().find(|e| e.began) {
+                break event.impulse;
+            }
+            assert!(run.world.time() < 1.0, "the ram never meets the wall");
+        };
+        let given = h * run.world.contacts().map(|c| c.force.length()).sum::<f64>();
+        wrong.close(&format!("impulse, gap = {gap}"), given, began, 1e-9 * began);
     }
 }
