@@ -548,14 +548,17 @@ impl Contacts {
             if halving.is_possible() && (failed || enough && self.outruns_its_reach(island, world, mechanisms, h)) {
                 return Attempt::NeedsSmallerStep;
             }
-            if enough && self.make_energy(island, world, mechanisms, h) {
+            let inexact = enough && mechanisms.list.iter().any(|m| m.answers_by_turns());
+            let far_more = inexact && self.part_to_give(island, world, mechanisms, h).is_some();
+            if far_more || enough && self.make_energy(island, world, mechanisms, h) {
                 if halving.is_possible() {
                     return Attempt::NeedsSmallerStep;
                 }
                 self.stop_only(island, world, mechanisms, h, &mut report);
                 island.report = report;
                 predict(island, mechanisms, params);
-                if self.give_part(island, world, mechanisms, h) {
+                if let Some(part) = self.part_to_give(island, world, mechanisms, h) {
+                    self.give_part(part, island, mechanisms, h);
                     predict(island, mechanisms, params);
                 }
             }

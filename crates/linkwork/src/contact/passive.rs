@@ -55,12 +55,12 @@ impl Contacts {
         after > most * most
     }
 
-    /// Where even what is only stopped has several times the energy that it had and can have been given, leaves the part of all impulses with
-    /// which there is the least: the energy is a parabola over the part. Returns whether that was so.
-    pub(super) fn give_part(&self, island: &mut Island, world: &Seen, mechanisms: &mut Members, h: f64) -> bool {
+    /// Where an island has several times the energy that it had and can have been given: the part of all impulses with which there would be the
+    /// least. The energy is a parabola over the part. This is of the velocities that bodies get, also where joints answer inexactly.
+    pub(super) fn part_to_give(&self, island: &Island, world: &Seen, mechanisms: &Members, h: f64) -> Option<f64> {
         // what is soft gives back what it has taken
         if island.touching.iter().any(|m| m.material.softness.is_some()) {
-            return false;
+            return None;
         }
         let of_body = |state: &Free| {
             let changes = || state.kicked.iter().zip(&state.u).map(|(before, after)| (before, after - before));
@@ -79,15 +79,18 @@ impl Contacts {
         let given = pushed_apart(island, h) + DRIVEN * fastest_by_user(island, world) + UNJUDGED;
         let made = along + 0.5 * square;
         if made <= FAR_MORE * before + driven + 0.5 * mass * given * given {
-            return false;
+            return None;
         }
-        let part = (-along / square).clamp(0.0, 1.0);
+        Some((-along / square).clamp(0.0, 1.0))
+    }
+
+    /// Gives a part of all impulses.
+    pub(super) fn give_part(&self, part: f64, island: &mut Island, mechanisms: &mut Members, h: f64) {
         for entry in &mut island.problem.entries {
             entry.impulse = entry.impulse.map(|p| part * p);
             (0..3).for_each(|r| entry.velocity[r] = entry.b[r] + part * (entry.velocity[r] - entry.b[r]));
         }
         self.push_all(island, mechanisms, h);
-        true
     }
 
     /// Two bodies that go on into each other although they press: what moves them contradicts the contact.
